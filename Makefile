@@ -1,0 +1,47 @@
+# The verbs of this project. Each makes .venv by itself where it is missing.
+# Needed on the machine: python3 (3.11 or newer), pip, make. uv is used where it is present.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run demo test test-all check bench docs lock
+
+help:           ## list the verbs
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */\t/' | expand -t 12
+
+setup: $(READY) ## make .venv with everything pinned in constraints.txt
+
+$(READY): constraints.txt pyproject.toml
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/make-venv
+	@touch $@
+
+run: demo       ## show the main job working (the demo, until there is a server)
+
+demo: $(READY)  ## record a small session, verify it, edit one byte, see it caught
+	@$(BIN)/python examples/demo.py
+
+test: $(READY)  ## everything needed to trust a change (under 8 minutes on 2 cores)
+	@$(BIN)/python -m pytest -n 2
+
+test-all: $(READY) ## the same with the long rounds, on every Python found (3.11, 3.13)
+	@$(BIN)/python -m pytest -n 2 --long
+	@sh tools/test-other-pythons
+
+check: $(READY) ## ruff, mypy, import-linter, tidy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q tests/tidy tests/docs
+
+bench: $(READY) ## measure beside raw SQLite (BENCH=--quick for the short one)
+	@$(BIN)/python -m bench $(BENCH)
+
+docs: $(READY)  ## write --help texts and tables into the docs again
+	@$(BIN)/python -m cogapp -r README.md docs/reference/*.md
+
+lock:           ## pin the dependencies anew, none younger than a week (needs uv)
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+	  --exclude-newer "$$(date -u -d '7 days ago' +%FT%TZ)" --no-annotate --no-header --upgrade -o constraints.txt

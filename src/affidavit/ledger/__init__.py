@@ -1,0 +1,1 @@
+"""The use cases: what can be done with a ledger, whatever keeps it and whoever calls."""

@@ -1,0 +1,100 @@
+"""Verifying chains: one task's, one session's, or every one there is."""
+
+from __future__ import annotations
+
+from affidavit.core.thought import ZERO_HASH
+from affidavit.ledger.inputs import VerifyChain
+from affidavit.verify.findings import ChainCount, ChainReport
+from affidavit.verify.ports import LedgerSource, RawRow
+from affidavit.verify.thoughts import ThoughtChecker, diagnose
+
+_ZERO = ZERO_HASH.encode()
+
+
+class ChainWalk:
+    """Walks chains and adds up what it finds."""
+
+    def __init__(self, source: LedgerSource, *, all: bool) -> None:
+        self._source = source
+        self._all = all
+        self._checker = ThoughtChecker()
+        self._first: tuple[int, str, str] | None = None
+        self.stopped = False
+
+    def walk_task(self, task_id: str) -> ChainCount:
+        """A task chain: every record after the one before it."""
+        return self._walk(task_id=task_id, session_id=None, start=_ZERO)
+
+    def walk_session(self, session_id: str) -> ChainCount:
+        """A session chain: every record after the one before it, the first after the genesis."""
+        start = self._source.session_start(session_id.encode())
+        return self._walk(
+            task_id=None, session_id=session_id, start=b"" if start is None else start[7]
+        )
+
+    def _walk(self, *, task_id: str | None, session_id: str | None, start: bytes) -> ChainCount:
+        count = broken = 0
+        tip = start
+        for entry, row in self._source.chain(task_id=task_id, session_id=session_id):
+            by_session = session_id is not None
+            prev = row[7] if by_session else tip
+            parent = tip if by_session else row[14]
+            next_seq = count if by_session else row[11]
+            count += 1
+            tip = row[13] if by_session else row[8]
+            if not self._holds(entry, row, prev, parent, next_seq):
+                broken += 1
+                if not self._all:
+                    self.stopped = True
+                    break
+        return ChainCount(broken == 0, count, broken)
+
+    def _holds(
+        self, entry: bytes | None, row: RawRow, prev: bytes, parent: bytes | None, next_seq: int
+    ) -> bool:
+        if entry is not None and self._checker.is_intact(entry, row, prev, parent, next_seq):
+            return True
+        if self._first is None:
+            reason = "its entry is missing from the log"
+            if entry is not None:
+                reason = diagnose(entry, row, prev, parent, next_seq).message
+            self._first = (row[0], row[1].decode(errors="replace"), reason)
+        return False
+
+    def report(
+        self, by_task: dict[str, ChainCount], by_session: dict[str, ChainCount]
+    ) -> ChainReport:
+        """The verdict over everything walked."""
+        counted = by_task or by_session
+        broken = sum(c.broken_count for c in (*by_task.values(), *by_session.values()))
+        index, record_id, reason = self._first or (None, None, None)
+        return ChainReport(
+            valid=broken == 0,
+            record_count=sum(count.record_count for count in counted.values()),
+            broken_count=broken,
+            first_broken_index=index,
+            first_broken_at=record_id,
+            reason=reason,
+            by_task=by_task,
+            by_session=by_session,
+        )
+
+
+def verify_session_chain(source: LedgerSource, session_id: str) -> ChainReport:
+    """One session's chain and contents, up to the first break."""
+    return verify_chain(source, VerifyChain(session_id=session_id))
+
+
+def verify_chain(source: LedgerSource, wanted: VerifyChain) -> ChainReport:
+    """The chain that is wanted, or every chain of the ledger."""
+    walk = ChainWalk(source, all=wanted.all)
+    every = wanted.task_id is None and wanted.session_id is None
+    by_task: dict[str, ChainCount] = {}
+    by_session: dict[str, ChainCount] = {}
+    for task_id in source.task_ids() if every else filter(None, [wanted.task_id]):
+        if not walk.stopped:
+            by_task[task_id] = walk.walk_task(task_id)
+    for session_id in source.session_ids() if every else filter(None, [wanted.session_id]):
+        if not walk.stopped:
+            by_session[session_id] = walk.walk_session(session_id)
+    return walk.report(by_task, by_session)

@@ -1,0 +1,20 @@
+"""What every use case needs besides the store: clock, ids, randomness, and how facts come in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from affidavit.core.entry import Source
+from affidavit.ledger.ports import Clock, Store
+
+
+class Context(NamedTuple):
+    """The outside world of one handle on a ledger."""
+
+    store: Store
+    ledger_id: str
+    src: Source
+    clock: Clock
+    new_id: Callable[[], str]
+    new_salt: Callable[[], bytes]

@@ -1,0 +1,216 @@
+"""What callers may say: one schema per input, the same for Python, command line and servers.
+
+Types and enums are checked by the schema; sizes in bytes and forbidden characters by `core.names`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from affidavit.core.names import (
+    NOTE_BYTES_MAX,
+    check_name,
+    check_text,
+    check_timestamp,
+)
+from affidavit.errors import InputError, invalid
+
+# Stands for an argument the caller must give; a missing one is an InputError like any other.
+REQUIRED: Any = UNSET
+
+THOUGHTS_MAX: Final = 10_000
+TASKS_DEFAULT: Final = 100
+TASKS_MAX: Final = 500
+
+Name = Annotated[str, Meta(min_length=1, max_length=512)]
+Text = Annotated[str, Meta(min_length=1)]
+Note = Annotated[str, Meta(min_length=1, max_length=NOTE_BYTES_MAX)]
+Positive = Annotated[int, Meta(ge=1)]
+ThoughtType = Literal["plan", "analysis", "decision", "reflection"]
+TaskState = Literal["INIT", "GATHER", "ANALYZE", "PLAN", "APPLY", "VERIFY", "DONE", "CANCELLED"]
+EndReason = Literal["done", "lost", "failed"]
+SessionState = Literal["open", "sealed", "ended"]
+
+
+class RecordThought(Struct, frozen=True, forbid_unknown_fields=True):
+    """A decision record to write."""
+
+    type: ThoughtType
+    task_id: Name
+    agent_id: Name
+    content: Text
+    session_id: Name | None = None
+
+
+class ListThoughts(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which decision records to list."""
+
+    task_id: Name | None = None
+    session_id: Name | None = None
+    type: ThoughtType | None = None
+    after: Name | None = None
+    limit: Positive | None = None
+
+
+class StartSession(Struct, frozen=True, forbid_unknown_fields=True):
+    """A session to start."""
+
+    intent: Note
+    caller: Name | None = None
+    task_id: Name | None = None
+    session_id: Name | None = None
+    proof_grade: bool = False
+    continues: Name | None = None
+    project: Name | None = None
+    model: Name | None = None
+
+
+class ListSessions(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which sessions to list."""
+
+    task_id: Name | None = None
+    state: SessionState | None = None
+    after: Name | None = None
+    limit: Positive = 100
+
+
+class EndSession(Struct, frozen=True, forbid_unknown_fields=True):
+    """A session to end."""
+
+    session_id: Name
+    reason: EndReason = "done"
+
+
+class NameSession(Struct, frozen=True, forbid_unknown_fields=True):
+    """A session, by its id."""
+
+    session_id: Name
+
+
+class VerifyChain(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which chain to verify; neither means every chain."""
+
+    task_id: Name | None = None
+    session_id: Name | None = None
+    all: bool = False
+
+
+class CreateTask(Struct, frozen=True, forbid_unknown_fields=True):
+    """A task to create."""
+
+    title: Note
+    status: TaskState = "INIT"
+    project_id: Name | None = None
+    description: Text | None = None
+    priority: Name | None = None
+    assignee: Name | None = None
+
+
+class PatchTask(Struct, frozen=True, forbid_unknown_fields=True):
+    """What to change of a task: null clears, omitted leaves."""
+
+    title: Note | UnsetType = UNSET
+    status: TaskState | UnsetType = UNSET
+    project_id: Name | UnsetType | None = UNSET
+    description: Text | UnsetType | None = UNSET
+    priority: Name | UnsetType | None = UNSET
+    assignee: Name | UnsetType | None = UNSET
+
+
+class TransitionTask(Struct, frozen=True, forbid_unknown_fields=True):
+    """A move of a task along its lifecycle."""
+
+    id: Name
+    to: TaskState
+    reason: Note | None = None
+
+
+class DeleteTask(Struct, frozen=True, forbid_unknown_fields=True):
+    """A task to delete; it stays in the log."""
+
+    id: Name
+    reason: Note | None = None
+
+
+class NameTask(Struct, frozen=True, forbid_unknown_fields=True):
+    """A task, by its id."""
+
+    id: Name
+
+
+class ListTasks(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which tasks to list; a null project means "without a project", an omitted one means all."""
+
+    status: TaskState | None = None
+    project_id: Name | UnsetType | None = UNSET
+    limit: Annotated[int, Meta(ge=1, le=TASKS_MAX)] = TASKS_DEFAULT
+    offset: Annotated[int, Meta(ge=0)] = 0
+    include_deleted: bool = False
+
+
+Schema = TypeVar("Schema", bound=Struct)
+
+_TEXTS: Final = {"content": None, "description": None}
+_NOTES: Final = frozenset(("intent", "title", "reason"))
+_ENUMS: Final = frozenset(("type", "status", "state", "to"))
+_PATH = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"missing required field `(\w+)`")
+_UNKNOWN = re.compile(r"contains unknown field `(.+)`", re.DOTALL)
+
+
+def read_input(schema: type[Schema], given: Mapping[str, Any], place: str = "") -> Schema:
+    """Check a call's arguments; the first that is wrong is named in an InputError."""
+    given = {name: value for name, value in given.items() if value is not UNSET}
+    try:
+        value = msgspec.convert(given, schema)
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), place) from None
+    for name, item in given.items():
+        if type(item) is str:
+            _check_string(name, item, place)
+    return value
+
+
+def _check_string(name: str, value: str, place: str) -> None:
+    if name in _ENUMS:
+        return
+    field = place + name
+    if name in _TEXTS:
+        check_text(value, field)
+    elif name in _NOTES:
+        check_text(value, field, NOTE_BYTES_MAX)
+    else:
+        check_name(value, field)
+
+
+def _explain(said: str, place: str) -> InputError:
+    match = _PATH.match(said)
+    message, path = (match["message"], match["path"] or "") if match else (said, "")
+    field = path.lstrip(".")
+    if missing := _MISSING.search(message):
+        field, message = missing[1], "is missing"
+    elif unknown := _UNKNOWN.search(message):
+        field, message = unknown[1], "is not an argument of this call"
+    code = "ERR_TOO_LARGE" if "length <=" in message else None
+    return invalid(place + (field or "input"), message.replace("`", ""), code=code)
+
+
+def read_timestamp(value: object) -> str:
+    """A time minted by the caller's `now_fn`."""
+    if not isinstance(value, str):
+        raise invalid("timestamp", f"now_fn gave {type(value).__name__}, not a string")
+    check_timestamp(value, "timestamp")
+    return value
+
+
+def read_id(value: object, field: str = "id") -> str:
+    """An id minted by the caller's `id_fn`, or an idempotency key."""
+    if not isinstance(value, str):
+        raise invalid(field, f"is {type(value).__name__}, not a string")
+    check_name(value, field)
+    return value

@@ -1,0 +1,137 @@
+"""What the use cases ask of a store and of the outside world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from affidavit.core.merkle import Digest, Node
+from affidavit.core.views import Row, SealRow, SessionRow, SettingRow, TaskRow, ThoughtRow
+from affidavit.verify.findings import ChainReport
+from affidavit.verify.ports import LedgerSource, Repairer
+
+T = TypeVar("T")
+
+Clock = Callable[[], int]
+
+
+class SessionHead(NamedTuple):
+    """What decides whether a session takes another record, and what that record links to."""
+
+    started_index: int
+    ended_index: int | None
+    sealed_index: int | None
+    chain_hash: str
+    next_seq: int
+
+
+class TaskTip(NamedTuple):
+    """The newest record of a task chain."""
+
+    hash: str
+    type: str
+
+
+class KeyUse(NamedTuple):
+    """What an idempotency key stood for the first time."""
+
+    operation: str
+    salt: bytes
+    input_digest: bytes
+    first_index: int
+    last_index: int
+
+
+class TaskFilter(NamedTuple):
+    """Which tasks a list wants; `by_project` tells "without a project" from "any"."""
+
+    status: str | None
+    project_id: str | None
+    by_project: bool
+    include_deleted: bool
+    open_only: bool = False
+
+
+class Reader(Protocol):
+    """One snapshot of a ledger: everything read through it belongs to one moment."""
+
+    def size(self) -> int: ...
+    def last_at(self) -> int: ...
+    def entry(self, index: int) -> bytes: ...
+    def entries(self, start: int, end: int) -> Iterator[tuple[int, bytes]]: ...
+    def read_log_nodes(self, nodes: Sequence[Node]) -> list[Digest]: ...
+    def find_thought(self, record_id: str) -> ThoughtRow | None: ...
+    def thoughts_between(self, first: int, last: int) -> list[ThoughtRow]: ...
+    def thoughts(
+        self,
+        *,
+        task_id: str | None,
+        session_id: str | None,
+        type: str | None,
+        after: int,
+        end: int,
+        limit: int | None,
+    ) -> list[ThoughtRow]: ...
+    def find_session(self, session_id: str) -> SessionRow | None: ...
+    def session_at(self, index: int) -> SessionRow: ...
+    def sessions(
+        self, *, task_id: str | None, state: str | None, before: int, limit: int
+    ) -> list[SessionRow]: ...
+    def idle_sessions(self, before_us: int) -> list[str]: ...
+    def session_head(self, session_id: str) -> SessionHead | None: ...
+    def session_entry_indices(self, session_id: str, end: int) -> list[int]: ...
+    def record_count(self, session_id: str) -> int: ...
+    def find_seal(self, session_id: str) -> SealRow | None: ...
+    def task_tip(self, task_id: str) -> TaskTip | None: ...
+    def find_task(self, task_id: str) -> TaskRow | None: ...
+    def task_version(self, index: int) -> TaskRow: ...
+    def with_texts(self, row: TaskRow) -> TaskRow: ...
+    def tasks(
+        self, wanted: TaskFilter, limit: int | None, offset: int
+    ) -> tuple[list[TaskRow], int]: ...
+    def setting_changes(self, end: int) -> list[SettingRow]: ...
+    def find_key(self, key: str) -> KeyUse | None: ...
+
+
+class Writer(Reader, Protocol):
+    """One unit of writing: a single call's facts, all with the same time, all or nothing."""
+
+    at: int
+
+    def append(self, entry: bytes, row: Row | None) -> int: ...
+    def end_session(self, row: SessionRow) -> None: ...
+    def supersede(self, old_index: int, by: int) -> None: ...
+    def add_nodes(self, tree: int, nodes: Sequence[tuple[Node, Digest]]) -> None: ...
+    def add_key(self, key: str, use: KeyUse) -> None: ...
+    def check_session(self, session_id: str) -> ChainReport: ...
+    def cached(self, name: str, load: Callable[[], Any]) -> Any: ...
+
+
+class Store(Protocol):
+    """Where a ledger is kept."""
+
+    location: str
+    readonly: bool
+
+    def write(self, unit: Callable[[Writer], T], clock: Clock) -> T:
+        """Run a unit under the write lock and return its answer once it is durable."""
+        ...
+
+    def read(self) -> AbstractContextManager[Reader]:
+        """One snapshot."""
+        ...
+
+    def audit(self) -> AbstractContextManager[LedgerSource]:
+        """One snapshot as a verifier reads it."""
+        ...
+
+    def rebuild(self, repair: Callable[[LedgerSource, Repairer], T]) -> T:
+        """Run a repair of the views in one transaction, with the guards lifted."""
+        ...
+
+    def describe(self) -> Mapping[str, Any]:
+        """Facts about the store for a person: file, versions, sizes."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,214 @@
+"""What calls answer with: frozen values, the promised fields first, then ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from affidavit.core.views import SealRow, SessionRow, TaskRow, ThoughtRow
+
+
+class Result(Struct, frozen=True):
+    """A frozen answer that can be turned into plain JSON values."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as dicts, lists and plain values."""
+        shown: dict[str, Any] = msgspec.to_builtins(self)
+        return shown
+
+
+class ThoughtRecord(Result, frozen=True):
+    """One decision record; an erased one has no content any more."""
+
+    id: str
+    type: str
+    task_id: str
+    agent_id: str
+    content: str | None
+    timestamp: str
+    prev_hash: str
+    hash: str
+    session_id: str | None
+    index: int
+    at: int
+    content_hash: str | None
+    chain_hash: str | None
+    parent_chain_hash: str | None
+    session_seq: int | None
+    erased: bool = False
+
+
+class Session(Result, frozen=True):
+    """One session: how it started and where it stands."""
+
+    session_id: str
+    intent: str | None
+    caller: str | None
+    task_id: str | None
+    started_at: str
+    genesis: str
+    proof_grade: bool
+    state: str
+    record_count: int
+    continues: str | None
+    project: str | None
+    model: str | None
+    root: str | None
+    finalized_at: str | None
+    ended_at: str | None
+    end_reason: str | None
+    index: int
+    at: int
+
+
+class Seal(Result, frozen=True):
+    """What seals a session."""
+
+    session_id: str
+    root: str
+    record_count: int
+    finalized_at: str
+    chain_hash: str
+    closing_reflection: bool
+    entries_root: str
+    entry_count: int
+    first_index: int
+    last_index: int
+    index: int
+    at: int
+    already_finalized: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+class SessionEnd(Result, frozen=True):
+    """How a session ended."""
+
+    session_id: str
+    ended_at: str
+    record_count: int
+    sealed: bool
+    reason: str
+    index: int
+
+
+class Task(Result, frozen=True):
+    """One task as it is, or as it was at one entry."""
+
+    id: str
+    project_id: str | None
+    title: str | None
+    description: str | None
+    status: str
+    priority: str | None
+    assignee: str | None
+    created_at: str
+    updated_at: str
+    deleted_at: str | None
+    attempt: int
+    index: int
+    at: int
+
+
+class TaskList(Result, frozen=True):
+    """A page of tasks and how many there are in all."""
+
+    tasks: tuple[Task, ...]
+    total_count: int
+
+
+class Rebuild(Result, frozen=True):
+    """What deriving the views anew found, and whether it was put right."""
+
+    valid: bool
+    difference_count: int
+    differences: tuple[dict[str, Any], ...]
+    repaired: bool
+
+
+def thought_record(row: ThoughtRow) -> ThoughtRecord:
+    """A record as callers see it."""
+    erased = row.erased_at is not None
+    return ThoughtRecord(
+        row.id,
+        row.type,
+        row.task_id,
+        row.agent_id,
+        None if erased else row.content,
+        row.timestamp,
+        row.prev_hash,
+        row.hash,
+        row.session_id,
+        row.log_index,
+        row.at,
+        row.content_hash,
+        row.chain_hash,
+        row.parent_chain_hash,
+        row.session_seq,
+        erased,
+    )
+
+
+def session(row: SessionRow, seal: SealRow | None, record_count: int) -> Session:
+    """A session as callers see it."""
+    state = "ended" if row.ended_index is not None else "sealed" if seal else "open"
+    return Session(
+        session_id=row.session_id,
+        intent=row.intent,
+        caller=row.caller,
+        task_id=row.task_id,
+        started_at=row.started_at,
+        genesis=row.genesis,
+        proof_grade=bool(row.proof_grade),
+        state=state,
+        record_count=record_count,
+        continues=row.continues_session_id,
+        project=row.project,
+        model=row.model,
+        root=seal.root if seal else None,
+        finalized_at=seal.finalized_at if seal else None,
+        ended_at=row.ended_at,
+        end_reason=row.end_reason,
+        index=row.log_index,
+        at=row.at,
+    )
+
+
+def seal(row: SealRow, *, already: bool, warnings: tuple[str, ...] = ()) -> Seal:
+    """A seal as callers see it."""
+    return Seal(
+        session_id=row.session_id,
+        root=row.root,
+        record_count=row.record_count,
+        finalized_at=row.finalized_at,
+        chain_hash=row.chain_hash,
+        closing_reflection=bool(row.closing_reflection),
+        entries_root=row.entries_root,
+        entry_count=row.entry_count,
+        first_index=row.first_index,
+        last_index=row.last_index,
+        index=row.log_index,
+        at=row.at,
+        already_finalized=already,
+        warnings=warnings,
+    )
+
+
+def task(row: TaskRow) -> Task:
+    """A task as callers see it; the row must carry its texts."""
+    return Task(
+        id=row.id,
+        project_id=row.project_id,
+        title=row.title,
+        description=row.description,
+        status=row.status,
+        priority=row.priority,
+        assignee=row.assignee,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        deleted_at=row.deleted_at,
+        attempt=row.attempt,
+        index=row.log_index,
+        at=row.at,
+    )

@@ -1,0 +1,224 @@
+"""Sessions: started with a recorded genesis, sealed over everything they hold, ended once."""
+
+from __future__ import annotations
+
+from affidavit.core.entry import Entry, Source, commitment, encode_entry
+from affidavit.core.merkle import Digest, complete_nodes, leaf_hash, tree_root
+from affidavit.core.moment import render_time
+from affidavit.core.session import Continued, Metadata, genesis
+from affidavit.core.views import Payload, SealRow, SessionRow, ThoughtRow, seal_row, session_row
+from affidavit.errors import ConflictError, IntegrityViolation
+from affidavit.ledger import results
+from affidavit.ledger.inputs import ListSessions, StartSession
+from affidavit.ledger.ports import Reader, Writer
+from affidavit.ledger.results import Seal, Session, SessionEnd
+from affidavit.ledger.thoughts import session_not_found
+
+NO_REFLECTION = "the newest record is not a reflection: the seal does not cover a closing account"
+
+
+def start_session(
+    tx: Writer,
+    given: StartSession,
+    session_id: str,
+    ledger_id: str,
+    salt: bytes,
+    src: Source,
+) -> SessionRow:
+    """Record that a session starts; its genesis binds who, when and what it continues."""
+    if tx.session_head(session_id) is not None:
+        raise ConflictError(
+            f"there is a session {session_id!r:.100} already",
+            code="ERR_SESSION_EXISTS",
+            hint="Leave session_id out to get a fresh one.",
+        )
+    metadata = Metadata(
+        caller=given.caller,
+        continues=None if given.continues is None else _continued(tx, given.continues),
+        ledger_id=ledger_id,
+        proof_grade=given.proof_grade,
+        session_id=session_id,
+        started_at=render_time(tx.at),
+        task_id=given.task_id,
+    ).to_body()
+    body = {
+        **metadata,
+        "genesis": genesis(metadata),
+        "intent": commitment(salt, given.intent),
+        "project": given.project,
+        "model": given.model,
+    }
+    entry = Entry(tx.at, "session.started", body, src)
+    row = session_row(tx.size(), entry, Payload(given.intent, salt))
+    tx.append(encode_entry(*entry), row)
+    return row
+
+
+def _continued(tx: Writer, session_id: str) -> Continued:
+    head = tx.session_head(session_id)
+    if head is None:
+        raise session_not_found(session_id, "continues")
+    if head.sealed_index is None and head.ended_index is None:
+        raise ConflictError(
+            f"session {session_id!r:.100} is still open",
+            code="ERR_SESSION_OPEN",
+            hint="Seal or end it first; only then its last chain hash is final.",
+        )
+    return Continued(session_id, head.chain_hash)
+
+
+def seal_session(tx: Writer, session_id: str, src: Source) -> tuple[SealRow, bool]:
+    """Seal a session over its records and entries, once; the second call finds the first seal."""
+    row = tx.find_session(session_id)
+    head = tx.session_head(session_id)
+    if row is None or head is None:
+        raise session_not_found(session_id)
+    found = tx.find_seal(session_id)
+    if found is not None:
+        return found, True
+    if head.next_seq == 0:
+        raise ConflictError(
+            f"session {session_id!r:.100} has no records to seal",
+            code="ERR_NO_RECORDS",
+            hint="Record a thought with this session_id first.",
+        )
+    _check_chain(tx, session_id)
+    end = tx.size()
+    thoughts = tx.thoughts(
+        task_id=None, session_id=session_id, type=None, after=-1, end=end, limit=None
+    )
+    closing = _is_closed_by(thoughts[-1].type, thoughts[-1].task_id, row)
+    if row.proof_grade and not closing:
+        raise ConflictError(
+            f"session {session_id!r:.100} is proof grade and does not end with a reflection"
+            + (f" of task {row.task_id!r:.100}" if row.task_id else ""),
+            code="ERR_CLOSING_REFLECTION_REQUIRED",
+            hint="Record a thought of type reflection in this session, then seal again.",
+        )
+    leaves = {
+        index: leaf_hash(tx.entry(index)) for index in tx.session_entry_indices(session_id, end)
+    }
+    own = [leaves[thought.log_index] for thought in thoughts]
+    return _append_seal(tx, session_id, list(leaves.values()), own, thoughts, closing, src), False
+
+
+def _append_seal(
+    tx: Writer,
+    session_id: str,
+    entries: list[Digest],
+    own: list[Digest],
+    thoughts: list[ThoughtRow],
+    closing: bool,
+    src: Source,
+) -> SealRow:
+    body = {
+        "session_id": session_id,
+        "root": tree_root(own).hex(),
+        "record_count": len(own),
+        "chain_hash": thoughts[-1].chain_hash,
+        "closing_reflection": closing,
+        "entries_root": tree_root(entries).hex(),
+        "entry_count": len(entries),
+        "finalized_at": render_time(tx.at),
+        "first_index": thoughts[0].log_index,
+        "last_index": thoughts[-1].log_index,
+    }
+    entry = Entry(tx.at, "session.sealed", body, src)
+    row = seal_row(tx.size(), entry)
+    index = tx.append(encode_entry(*entry), row)
+    tx.add_nodes(index, complete_nodes(own))
+    return row
+
+
+def _is_closed_by(type_: str, task_id: str, row: SessionRow) -> bool:
+    if type_ != "reflection":
+        return False
+    return not row.proof_grade or row.task_id in (None, task_id)
+
+
+def _check_chain(tx: Writer, session_id: str) -> None:
+    """A seal over a broken chain would swear to something false."""
+    report = tx.check_session(session_id)
+    if not report.valid:
+        raise IntegrityViolation(
+            f"session {session_id!r:.100} is broken at entry {report.first_broken_index}: "
+            f"{report.reason}",
+            code="ERR_CHAIN_BROKEN",
+            hint="Run `affidavit verify` and keep the ledger as it is.",
+            index=report.first_broken_index,
+            id=report.first_broken_at,
+        )
+
+
+def end_session(tx: Writer, session_id: str, reason: str, src: Source) -> SessionRow:
+    """End a session; ending it again repeats the first answer."""
+    row = tx.find_session(session_id)
+    if row is None:
+        raise session_not_found(session_id)
+    if row.ended_index is not None:
+        return row
+    ended_at = render_time(tx.at)
+    body = {"session_id": session_id, "ended_at": ended_at, "reason": reason}
+    index = tx.append(encode_entry(tx.at, "session.ended", body, src), None)
+    ended = row._replace(ended_index=index, ended_at=ended_at, end_reason=reason)
+    tx.end_session(ended)
+    return ended
+
+
+def end_idle_sessions(tx: Writer, before_us: int, src: Source) -> None:
+    """End what nobody touched for too long; never seal it, for nobody vouched for it."""
+    for session_id in tx.idle_sessions(before_us):
+        end_session(tx, session_id, "lost", src)
+
+
+def describe_end(reader: Reader, row: SessionRow) -> SessionEnd:
+    """How a session ended, as callers see it."""
+    return SessionEnd(
+        session_id=row.session_id,
+        ended_at=row.ended_at or "",
+        record_count=reader.record_count(row.session_id),
+        sealed=reader.find_seal(row.session_id) is not None,
+        reason=row.end_reason or "",
+        index=-1 if row.ended_index is None else row.ended_index,
+    )
+
+
+def describe(reader: Reader, row: SessionRow) -> Session:
+    """A session as callers see it."""
+    return results.session(
+        row, reader.find_seal(row.session_id), reader.record_count(row.session_id)
+    )
+
+
+def describe_seal(row: SealRow, *, already: bool) -> Seal:
+    """A seal as callers see it."""
+    warnings = () if row.closing_reflection else (NO_REFLECTION,)
+    return results.seal(row, already=already, warnings=warnings)
+
+
+def get_root(reader: Reader, session_id: str) -> Seal:
+    """The seal of a sealed session."""
+    found = reader.find_seal(session_id)
+    if found is not None:
+        return describe_seal(found, already=True)
+    if reader.find_session(session_id) is None:
+        raise session_not_found(session_id)
+    raise ConflictError(
+        f"session {session_id!r:.100} is not sealed",
+        code="ERR_NOT_FINALIZED",
+        hint="Seal it first (merkle_finalize, `affidavit session seal`).",
+    )
+
+
+def list_sessions(reader: Reader, wanted: ListSessions) -> list[Session]:
+    """Sessions, newest first; `after` is the id of the last one already seen."""
+    before = 2**62
+    if wanted.after is not None:
+        found = reader.find_session(wanted.after)
+        if found is None:
+            raise session_not_found(wanted.after, "after")
+        before = found.log_index
+    rows = reader.sessions(
+        task_id=wanted.task_id, state=wanted.state, before=before, limit=wanted.limit
+    )
+    return [describe(reader, row) for row in rows]

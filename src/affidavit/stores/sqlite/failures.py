@@ -1,0 +1,73 @@
+"""SQLite's errors in this package's words: nothing foreign leaves the store."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from affidavit.errors import AffidavitError, ConflictError, IntegrityViolation, StoreError
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """The primary result code: the extended ones keep it in their low byte."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether somebody else holds the lock."""
+    return primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def translate(error: sqlite3.Error, path: str) -> AffidavitError:
+    """The error a caller gets for what SQLite said."""
+    code = primary_code(error)
+    said = f"SQLite: {error}"
+    if code == sqlite3.SQLITE_FULL:
+        return StoreError(
+            f"the disk with {path} is full",
+            code="ERR_STORE_FULL",
+            hint="Nothing was recorded. Free space and call again.",
+        )
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StoreError(
+            f"{path} was locked by another process for too long",
+            code="ERR_STORE_LOCKED",
+            hint="Nothing was recorded. See which process holds it (`affidavit doctor`).",
+        )
+    if code == sqlite3.SQLITE_READONLY:
+        return ConflictError(
+            f"{path} cannot be written",
+            code="ERR_READONLY",
+            hint="Open it with readonly=True, or give this user the right to write it.",
+        )
+    if code == sqlite3.SQLITE_NOTADB:
+        return not_a_ledger(path, "it is not an SQLite database")
+    if code == sqlite3.SQLITE_CORRUPT or "decode to UTF-8" in str(error):
+        return IntegrityViolation(
+            f"{path} is damaged ({said})",
+            hint="Keep the file as it is and restore a backup; `affidavit verify` says more.",
+        )
+    return StoreError(f"{path} cannot be used ({said})", hint="Run `affidavit doctor`.")
+
+
+def not_a_ledger(path: str, why: str) -> StoreError:
+    """The file is something else."""
+    return StoreError(
+        f"{path} is not a ledger: {why}",
+        code="ERR_NOT_A_LEDGER",
+        hint="Choose another path; nothing was changed in this file.",
+    )
+
+
+def translate_constraint(error: sqlite3.IntegrityError) -> AffidavitError:
+    """A uniqueness the schema holds: the same record or session a second time."""
+    said = str(error)
+    if "sessions.session_id" in said:
+        return ConflictError("there is a session with this id already", code="ERR_SESSION_EXISTS")
+    if "thought_records" in said:
+        what = "hash" if said.endswith("hash") else "id"
+        return ConflictError(
+            f"thought_record: duplicate {what}",
+            code="ERR_DUPLICATE_RECORD",
+            hint="The same record was written before; nothing was written now.",
+        )
+    return IntegrityViolation(f"the views contradict the log (SQLite: {said})")

@@ -1,0 +1,174 @@
+-- Every statement of this store, by name. `-- name: x` opens one; the comment after it says what it is for.
+
+-- name: head
+-- The newest entry: its index and time are the log's head.
+SELECT log_index, substr(entry, 1, 40) FROM log ORDER BY log_index DESC LIMIT 1;
+
+-- name: append
+INSERT INTO log (log_index, entry, leaf_hash) VALUES (?, ?, ?);
+
+-- name: entry
+SELECT entry FROM log WHERE log_index = ?;
+
+-- name: entries
+-- A stretch of the log, in order.
+SELECT log_index, entry, leaf_hash FROM log WHERE log_index >= ? AND log_index < ? ORDER BY log_index;
+
+-- name: leaf_hashes
+SELECT leaf_hash FROM log WHERE log_index >= ? AND log_index < ? ORDER BY log_index;
+
+-- name: task_tip
+-- The hash and type of the newest record of a task.
+SELECT hash, type FROM thought_records WHERE task_id = ? ORDER BY log_index DESC LIMIT 1;
+
+-- name: session_head
+-- What decides whether a session takes records: how it ended, and whether it is sealed.
+SELECT s.log_index, s.genesis, s.ended_index, l.log_index
+FROM sessions AS s LEFT JOIN seals AS l ON l.session_id = s.session_id WHERE s.session_id = ?;
+
+-- name: session_tip
+-- The last link of a session's chain.
+SELECT chain_hash, session_seq FROM thought_records INDEXED BY idx_trail_session
+WHERE session_id = ? ORDER BY log_index DESC LIMIT 1;
+
+-- name: thought_by_id
+SELECT * FROM thought_records WHERE id = ?;
+
+-- name: thoughts_between
+SELECT * FROM thought_records WHERE log_index >= ? AND log_index <= ? ORDER BY log_index;
+
+-- name: thoughts
+-- All records after an index, in log order.
+SELECT * FROM thought_records WHERE log_index > :after AND log_index < :end
+  AND (:type IS NULL OR type = :type) ORDER BY log_index LIMIT :limit;
+
+-- name: thoughts_of_task
+SELECT * FROM thought_records INDEXED BY idx_trail_latest
+WHERE task_id = :task_id AND log_index > :after AND log_index < :end
+  AND (:session_id IS NULL OR session_id = :session_id)
+  AND (:type IS NULL OR type = :type) ORDER BY log_index LIMIT :limit;
+
+-- name: thoughts_of_session
+SELECT * FROM thought_records INDEXED BY idx_trail_session
+WHERE session_id = :session_id AND log_index > :after AND log_index < :end
+  AND (:type IS NULL OR type = :type) ORDER BY log_index LIMIT :limit;
+
+-- name: task_ids_with_thoughts
+-- Every task label that has records.
+SELECT DISTINCT task_id FROM thought_records ORDER BY task_id;
+
+-- name: session_ids
+SELECT session_id FROM sessions ORDER BY log_index;
+
+-- name: session_by_id
+SELECT * FROM sessions WHERE session_id = ?;
+
+-- name: session_at
+SELECT * FROM sessions WHERE log_index = ?;
+
+-- name: sessions
+-- Newest first.
+SELECT * FROM sessions WHERE log_index < :before
+  AND (:task_id IS NULL OR task_id = :task_id)
+  AND (:state IS NULL OR :state = CASE WHEN ended_index IS NOT NULL THEN 'ended'
+       WHEN EXISTS (SELECT 1 FROM seals WHERE seals.session_id = sessions.session_id) THEN 'sealed'
+       ELSE 'open' END)
+ORDER BY log_index DESC LIMIT :limit;
+
+-- name: idle_sessions
+-- Sessions not ended whose newest fact is older than a time.
+SELECT session_id FROM sessions WHERE ended_index IS NULL
+  AND max(at,
+    coalesce((SELECT at FROM thought_records INDEXED BY idx_trail_session
+      WHERE thought_records.session_id = sessions.session_id
+      ORDER BY log_index DESC LIMIT 1), 0),
+    coalesce((SELECT at FROM seals WHERE seals.session_id = sessions.session_id), 0)) < ?
+ORDER BY log_index;
+
+-- name: end_session
+UPDATE sessions SET ended_index = ?, ended_at = ?, end_reason = ? WHERE session_id = ?;
+
+-- name: seal_of
+SELECT * FROM seals WHERE session_id = ?;
+
+-- name: session_entry_indices
+-- Every entry that names a session, below an index, in log order.
+SELECT log_index FROM sessions WHERE session_id = :session_id AND log_index < :end
+UNION SELECT log_index FROM thought_records INDEXED BY idx_trail_session
+  WHERE session_id = :session_id AND log_index < :end
+UNION SELECT log_index FROM seals WHERE session_id = :session_id AND log_index < :end
+UNION SELECT ended_index FROM sessions WHERE session_id = :session_id AND ended_index < :end
+ORDER BY 1;
+
+-- name: record_count
+SELECT count(*) FROM thought_records INDEXED BY idx_trail_session WHERE session_id = ?;
+
+-- name: task_now
+-- The newest version of a task.
+SELECT * FROM task_versions WHERE id = ? ORDER BY log_index DESC LIMIT 1;
+
+-- name: task_version
+SELECT * FROM task_versions WHERE log_index = ?;
+
+-- name: task_before
+-- The version of a task before an index.
+SELECT * FROM task_versions WHERE id = ? AND log_index < ? ORDER BY log_index DESC LIMIT 1;
+
+-- name: task_after
+SELECT log_index FROM task_versions WHERE id = ? AND log_index > ? ORDER BY log_index LIMIT 1;
+
+-- name: supersede
+UPDATE task_versions SET superseded_by = ? WHERE log_index = ?;
+
+-- name: setting_changes
+SELECT * FROM setting_changes WHERE log_index < ? ORDER BY log_index;
+
+-- name: nodes
+SELECT hash FROM merkle_nodes WHERE tree = ? AND level = ? AND position >= ? AND position < ?
+ORDER BY position;
+
+-- name: all_nodes
+SELECT tree, level, position, hash FROM merkle_nodes ORDER BY tree, level, position;
+
+-- name: add_node
+INSERT INTO merkle_nodes (tree, level, position, hash) VALUES (?, ?, ?, ?);
+
+-- name: find_key
+SELECT operation, salt, input_digest, first_index, last_index FROM idempotency_keys WHERE key = ?;
+
+-- name: add_key
+INSERT INTO idempotency_keys (key, operation, salt, input_digest, first_index, last_index)
+VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: chain_of_task
+-- A task chain with its entries, for verification.
+SELECT t.*, log.entry FROM thought_records AS t INDEXED BY idx_trail_latest
+LEFT JOIN log ON log.log_index = t.log_index WHERE t.task_id = ? ORDER BY t.log_index;
+
+-- name: chain_of_session
+SELECT t.*, log.entry FROM thought_records AS t INDEXED BY idx_trail_session
+LEFT JOIN log ON log.log_index = t.log_index WHERE t.session_id = ? ORDER BY t.log_index;
+
+-- name: task_hash_before
+SELECT hash FROM thought_records INDEXED BY idx_trail_latest
+WHERE task_id = ? AND log_index < ? ORDER BY log_index DESC LIMIT 1;
+
+-- name: session_last_before
+SELECT chain_hash, session_seq, type, task_id, log_index
+FROM thought_records INDEXED BY idx_trail_session
+WHERE session_id = ? AND log_index < ? ORDER BY log_index DESC LIMIT 1;
+
+-- name: session_first
+SELECT log_index FROM thought_records INDEXED BY idx_trail_session
+WHERE session_id = ? ORDER BY log_index LIMIT 1;
+
+-- name: session_thought_indices
+SELECT log_index FROM thought_records INDEXED BY idx_trail_session
+WHERE session_id = :session_id AND log_index < :end;
+
+-- name: stray_nodes
+-- Nodes that belong to no tree: beyond the log's size, at a level not kept, or of no seal.
+SELECT tree, level, position FROM merkle_nodes
+WHERE CASE WHEN tree = 0 THEN level % 8 <> 0 OR level = 0 OR position < 0 OR position >= (?1 >> level)
+      ELSE level < 1 OR NOT EXISTS (SELECT 1 FROM seals WHERE seals.log_index = merkle_nodes.tree
+        AND level <= 62 AND position >= 0 AND position < (seals.record_count >> level)) END;

@@ -1,0 +1,222 @@
+"""Reading: one snapshot of the file, in the words of the use cases."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from affidavit.core.entry import read_at
+from affidavit.core.lifecycle import TERMINAL_STATES
+from affidavit.core.merkle import Digest, Node, complete_nodes
+from affidavit.core.views import SealRow, SessionRow, SettingRow, TaskRow, ThoughtRow
+from affidavit.errors import IntegrityViolation
+from affidavit.ledger.ports import KeyUse, SessionHead, TaskFilter, TaskTip
+from affidavit.stores.sqlite.queries import load_queries
+
+LOG_TREE: Final = 0
+TILE_HEIGHT: Final = 8
+TILE_WIDTH: Final = 1 << TILE_HEIGHT
+
+_PAGE = 512
+
+
+class SqliteReader:
+    """Answers from one transaction of one connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._sql = load_queries()
+        self._execute = connection.execute
+
+    def _one(self, name: str, *values: Any) -> Any:
+        return self._execute(self._sql[name], values).fetchone()
+
+    def _all(self, name: str, *values: Any) -> list[Any]:
+        return self._execute(self._sql[name], values).fetchall()
+
+    def head(self) -> tuple[int, int]:
+        """The index and the time of the newest entry; (-1, 0) before there is one."""
+        row = self._one("head")
+        return (-1, 0) if row is None else (row[0], read_at(row[1]))
+
+    def size(self) -> int:
+        """How many entries the log has."""
+        return self.head()[0] + 1
+
+    def last_at(self) -> int:
+        """The time of the newest entry."""
+        return self.head()[1]
+
+    def entry(self, index: int) -> bytes:
+        """One entry, by its index."""
+        row = self._one("entry", index)
+        if row is None:
+            raise IntegrityViolation(f"entry {index} is missing from the log", index=index)
+        data: bytes = row[0]
+        return data
+
+    def entries(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+        """A stretch of the log, read in pages so that no cursor stays open between them."""
+        while start < end:
+            rows = self._all("entries", start, min(start + _PAGE, end))
+            if not rows:
+                return
+            yield from ((index, entry) for index, entry, _ in rows)
+            start = rows[-1][0] + 1
+
+    def read_log_nodes(self, nodes: Sequence[Node]) -> list[Digest]:
+        """Hashes of the log's tree: kept ones as they are, others from the nearest kept level."""
+        return [self._log_node(node) for node in nodes]
+
+    def _log_node(self, node: Node) -> Digest:
+        kept = node.level - node.level % TILE_HEIGHT
+        width = 1 << (node.level - kept)
+        first = node.position * width
+        if kept == 0:
+            rows = self._all("leaf_hashes", first, first + width)
+        else:
+            rows = self._all("nodes", LOG_TREE, kept, first, first + width)
+        if len(rows) != width:
+            raise IntegrityViolation(
+                f"the log's tree lacks nodes below level {node.level}, position {node.position}"
+            )
+        row = [Digest(digest) for (digest,) in rows]
+        return row[0] if width == 1 else complete_nodes(row)[-1][1]
+
+    def find_thought(self, record_id: str) -> ThoughtRow | None:
+        """A record by its id."""
+        row = self._one("thought_by_id", record_id)
+        return row and ThoughtRow._make(row)
+
+    def thoughts_between(self, first: int, last: int) -> list[ThoughtRow]:
+        """Records of a stretch of the log, both ends included."""
+        return [ThoughtRow._make(row) for row in self._all("thoughts_between", first, last)]
+
+    def thoughts(
+        self,
+        *,
+        task_id: str | None,
+        session_id: str | None,
+        type: str | None,
+        after: int,
+        end: int,
+        limit: int | None,
+    ) -> list[ThoughtRow]:
+        """Records in log order."""
+        name = "thoughts"
+        if task_id is not None:
+            name = "thoughts_of_task"
+        elif session_id is not None:
+            name = "thoughts_of_session"
+        values = {
+            "task_id": task_id,
+            "session_id": session_id,
+            "type": type,
+            "after": after,
+            "end": end,
+            "limit": -1 if limit is None else limit,
+        }
+        rows = self._execute(self._sql[name], values)
+        return [ThoughtRow._make(row) for row in rows]
+
+    def find_session(self, session_id: str) -> SessionRow | None:
+        """A session by its id."""
+        row = self._one("session_by_id", session_id)
+        return row and SessionRow._make(row)
+
+    def session_at(self, index: int) -> SessionRow:
+        """The session that started at an index."""
+        return SessionRow._make(self._one("session_at", index))
+
+    def sessions(
+        self, *, task_id: str | None, state: str | None, before: int, limit: int
+    ) -> list[SessionRow]:
+        """Sessions, newest first."""
+        values = {"task_id": task_id, "state": state, "before": before, "limit": limit}
+        return [SessionRow._make(row) for row in self._execute(self._sql["sessions"], values)]
+
+    def idle_sessions(self, before_us: int) -> list[str]:
+        """Sessions nobody ended, in which nothing happened since a time."""
+        return [row[0] for row in self._all("idle_sessions", before_us)]
+
+    def session_head(self, session_id: str) -> SessionHead | None:
+        """Where a session's chain stands."""
+        row = self._one("session_head", session_id)
+        if row is None:
+            return None
+        started, genesis, ended, sealed = row
+        chain_hash, seq = self._one("session_tip", session_id) or (genesis, -1)
+        return SessionHead(started, ended, sealed, chain_hash, seq + 1)
+
+    def session_entry_indices(self, session_id: str, end: int) -> list[int]:
+        """Every entry below `end` that names a session."""
+        values = {"session_id": session_id, "end": end}
+        return [row[0] for row in self._execute(self._sql["session_entry_indices"], values)]
+
+    def record_count(self, session_id: str) -> int:
+        """How many records a session has."""
+        return int(self._one("record_count", session_id)[0])
+
+    def find_seal(self, session_id: str) -> SealRow | None:
+        """The seal of a session."""
+        row = self._one("seal_of", session_id)
+        return row and SealRow._make(row)
+
+    def task_tip(self, task_id: str) -> TaskTip | None:
+        """The newest record of a task."""
+        row = self._one("task_tip", task_id)
+        return row and TaskTip._make(row)
+
+    def find_task(self, task_id: str) -> TaskRow | None:
+        """The newest version of a task, deleted or not."""
+        row = self._one("task_now", task_id)
+        return row and TaskRow._make(row)
+
+    def task_version(self, index: int) -> TaskRow:
+        """The version of a task that an entry made."""
+        return TaskRow._make(self._one("task_version", index))
+
+    def with_texts(self, row: TaskRow) -> TaskRow:
+        """A version with the texts that hold in it, wherever they were written."""
+        title = self._text(row, row.title_index, row.title, "title")
+        description = self._text(row, row.description_index, row.description, "description")
+        return row._replace(title=title, description=description)
+
+    def _text(self, row: TaskRow, index: int | None, own: str | None, column: str) -> str | None:
+        if index is None or index == row.log_index:
+            return own
+        found = self._one("task_version", index)
+        return None if found is None else getattr(TaskRow._make(found), column)
+
+    def tasks(
+        self, wanted: TaskFilter, limit: int | None, offset: int
+    ) -> tuple[list[TaskRow], int]:
+        """Tasks as they are now, oldest first, and how many there are before paging."""
+        where: list[str] = ["superseded_by IS NULL"]
+        values: list[Any] = []
+        if not wanted.include_deleted:
+            where.append("deleted_at IS NULL")
+        if wanted.status is not None:
+            where.append("status = ?")
+            values.append(wanted.status)
+        if wanted.by_project:
+            where.append("project_id IS ?")
+            values.append(wanted.project_id)
+        if wanted.open_only:
+            where.append(f"status NOT IN {TERMINAL_STATES}")
+        scope = f"FROM task_versions WHERE {' AND '.join(where)}"
+        total = self._execute(f"SELECT count(*) {scope}", values).fetchone()[0]
+        rows = self._execute(
+            f"SELECT * {scope} ORDER BY created_index LIMIT ? OFFSET ?",
+            [*values, -1 if limit is None else limit, offset],
+        ).fetchall()
+        return [self.with_texts(TaskRow._make(row)) for row in rows], total
+
+    def setting_changes(self, end: int) -> list[SettingRow]:
+        """Changes of settings below an index, oldest first."""
+        return [SettingRow._make(row) for row in self._all("setting_changes", end)]
+
+    def find_key(self, key: str) -> KeyUse | None:
+        """What an idempotency key stood for."""
+        row = self._one("find_key", key)
+        return row and KeyUse._make(row)

@@ -1,0 +1,167 @@
+"""Writing: one transaction under the write lock, holding one or many callers' units."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from affidavit.core.merkle import Digest, Node, complete_nodes, leaf_hash
+from affidavit.core.moment import AT_US_MAX
+from affidavit.core.views import TABLES, Row, SealRow, SessionRow, SettingRow, ThoughtRow
+from affidavit.errors import InputError
+from affidavit.ledger.chains import verify_session_chain
+from affidavit.ledger.ports import KeyUse, SessionHead, TaskTip
+from affidavit.stores.sqlite.audit import SqliteAudit, raw_text
+from affidavit.stores.sqlite.reading import LOG_TREE, TILE_HEIGHT, TILE_WIDTH, SqliteReader
+from affidavit.verify.findings import ChainReport
+
+_INSERT: Final = {
+    kind: f"INSERT INTO {table} VALUES ({', '.join('?' * len(kind._fields))})"
+    for kind, table in TABLES.items()
+}
+_TIPS_MAX = 10_000
+
+
+class Tips:
+    """What this process's last commit left behind; valid only while the head is its own."""
+
+    __slots__ = ("head", "sessions", "tasks", "values")
+
+    def __init__(self) -> None:
+        self.head = (-2, 0)
+        self.tasks: dict[str, TaskTip | None] = {}
+        self.sessions: dict[str, SessionHead | None] = {}
+        self.values: dict[str, Any] = {}
+
+    def clear(self) -> None:
+        """Forget everything: somebody else wrote, or a transaction was rolled back."""
+        self.head = (-2, 0)
+        self.tasks.clear()
+        self.sessions.clear()
+        self.values.clear()
+
+
+class SqliteWriter(SqliteReader):
+    """The writer's transaction, after BEGIN IMMEDIATE."""
+
+    def __init__(self, connection: sqlite3.Connection, tips: Tips) -> None:
+        super().__init__(connection)
+        self._connection = connection
+        self._append_sql = self._sql["append"]
+        head = self.head()
+        if head != tips.head or max(len(tips.tasks), len(tips.sessions)) > _TIPS_MAX:
+            tips.clear()
+        self._tips = tips
+        self._next, self._last_at = head[0] + 1, head[1]
+        self.first = self._next
+        self.first_entry: bytes | None = None
+        self.at = 0
+        self.writes = 0
+
+    def start_unit(self, clock: Callable[[], int]) -> None:
+        """Give the next unit its time: the clock's, and later than every unit before."""
+        now = clock()
+        if type(now) is not int or not 0 <= now <= AT_US_MAX:
+            raise InputError(f"clock: {now!r:.40} is not integer microseconds", field="clock")
+        self.at = max(now, self._last_at + 1)
+
+    def leave_tips(self) -> None:
+        """After the commit: what is cached holds for this head."""
+        self._tips.head = (self._next - 1, self._last_at)
+
+    def size(self) -> int:
+        """How many entries the log has, this transaction's included."""
+        return self._next
+
+    def append(self, entry: bytes, row: Row | None) -> int:
+        """Write an entry and its view row."""
+        index = self._next
+        self.writes += 1
+        if self.first_entry is None:
+            self.first_entry = entry
+        self._execute(self._append_sql, (index, entry, leaf_hash(entry)))
+        if row is not None:
+            self._execute(_INSERT[type(row)], row)
+            self._note(row)
+        self._next = index + 1
+        self._last_at = self.at
+        if self._next % TILE_WIDTH == 0:
+            self._complete_tiles()
+        return index
+
+    def _note(self, row: Row) -> None:
+        if type(row) is ThoughtRow:
+            self._tips.tasks[row.task_id] = TaskTip(row.hash, row.type)
+            head = row.session_id and self._tips.sessions.get(row.session_id)
+            if head and row.chain_hash is not None and row.session_seq is not None:
+                self._tips.sessions[row.session_id] = head._replace(  # type: ignore[index]
+                    chain_hash=row.chain_hash, next_seq=row.session_seq + 1
+                )
+        elif isinstance(row, SessionRow | SealRow):
+            self._tips.sessions.pop(row.session_id, None)
+        elif isinstance(row, SettingRow):
+            self._tips.values.clear()
+
+    def _complete_tiles(self) -> None:
+        """Keep the log's nodes of every eighth level whose subtree just became complete."""
+        level, size = 0, self._next
+        while size % TILE_WIDTH == 0:
+            size //= TILE_WIDTH
+            first = (size - 1) * TILE_WIDTH
+            if level == 0:
+                rows = self._all("leaf_hashes", first, first + TILE_WIDTH)
+            else:
+                rows = self._all("nodes", LOG_TREE, level, first, first + TILE_WIDTH)
+            level += TILE_HEIGHT
+            top = complete_nodes([Digest(digest) for (digest,) in rows])[-1][1]
+            self.add_nodes(LOG_TREE, [(Node(level, size - 1), top)])
+
+    def end_session(self, row: SessionRow) -> None:
+        """Set the links of a session that ends."""
+        self.writes += 1
+        values = (row.ended_index, row.ended_at, row.end_reason, row.session_id)
+        self._execute(self._sql["end_session"], values)
+        self._tips.sessions.pop(row.session_id, None)
+
+    def supersede(self, old_index: int, by: int) -> None:
+        """Link a version of a task to the next one."""
+        self.writes += 1
+        self._execute(self._sql["supersede"], (by, old_index))
+
+    def add_nodes(self, tree: int, nodes: Sequence[tuple[Node, Digest]]) -> None:
+        """Keep inner nodes of a tree."""
+        self.writes += 1
+        for node, digest in nodes:
+            self._execute(self._sql["add_node"], (tree, node.level, node.position, digest))
+
+    def add_key(self, key: str, use: KeyUse) -> None:
+        """Remember what an idempotency key stood for."""
+        self.writes += 1
+        self._execute(self._sql["add_key"], (key, *use))
+
+    def task_tip(self, task_id: str) -> TaskTip | None:
+        """The newest record of a task, from the last commit where that is still valid."""
+        tips = self._tips.tasks
+        if task_id not in tips:
+            tips[task_id] = super().task_tip(task_id)
+        return tips[task_id]
+
+    def session_head(self, session_id: str) -> SessionHead | None:
+        """Where a session's chain stands, from the last commit where that is still valid."""
+        heads = self._tips.sessions
+        if session_id not in heads:
+            heads[session_id] = super().session_head(session_id)
+        return heads[session_id]
+
+    def check_session(self, session_id: str) -> ChainReport:
+        """Verify a session's chain inside this transaction."""
+        with raw_text(self._connection):
+            return verify_session_chain(SqliteAudit(self._connection), session_id)
+
+    def cached(self, name: str, load: Callable[[], Any]) -> Any:
+        """A value derived from settings, loaded once while nobody else writes."""
+        values = self._tips.values
+        if name not in values:
+            values[name] = load()
+        return values[name]

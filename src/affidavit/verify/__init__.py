@@ -1,0 +1,1 @@
+"""The auditor's part: judges what somebody recorded. Needs the core only, and trusts no view."""
