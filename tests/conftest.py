@@ -1,0 +1,54 @@
+"""What all tests share: the long rounds, ledgers that are audited at the end, the list of skips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import affidavit
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the long rounds too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        return
+    left = [item for item in items if item.get_closest_marker("long") is None]
+    config.hook.pytest_deselected(items=[item for item in items if item not in left])
+    items[:] = left
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Where a test's ledger lies."""
+    return str(tmp_path / "trail.db")
+
+
+@pytest.fixture
+def open_ledger(path: str) -> Iterator[Callable[..., Any]]:
+    """Opens the test's ledger; when the test ends, the whole of it must verify."""
+    handles = []
+
+    def open_it(**options: Any) -> Any:
+        handle = affidavit.open(path, **options)
+        handles.append(handle)
+        return handle
+
+    yield open_it
+    for handle in handles:
+        handle.close()
+    if Path(path).exists():
+        with affidavit.open(path, readonly=True) as ledger:
+            report = ledger.verify()
+        assert report.valid, report.findings
+
+
+@pytest.fixture
+def ledger(open_ledger: Callable[..., Any]) -> Any:
+    """A fresh ledger, audited when the test ends."""
+    return open_ledger()
