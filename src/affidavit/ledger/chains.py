@@ -8,8 +8,6 @@ from affidavit.verify.findings import ChainCount, ChainReport
 from affidavit.verify.ports import LedgerSource, RawRow
 from affidavit.verify.thoughts import ThoughtChecker, diagnose
 
-_ZERO = ZERO_HASH.encode()
-
 
 class ChainWalk:
     """Walks chains and adds up what it finds."""
@@ -23,16 +21,16 @@ class ChainWalk:
 
     def walk_task(self, task_id: str) -> ChainCount:
         """A task chain: every record after the one before it."""
-        return self._walk(task_id=task_id, session_id=None, start=_ZERO)
+        return self._walk(task_id=task_id, session_id=None, start=ZERO_HASH)
 
     def walk_session(self, session_id: str) -> ChainCount:
         """A session chain: every record after the one before it, the first after the genesis."""
-        start = self._source.session_start(session_id.encode())
+        start = self._source.session_start(session_id)
         return self._walk(
-            task_id=None, session_id=session_id, start=b"" if start is None else start[7]
+            task_id=None, session_id=session_id, start="" if start is None else start[7]
         )
 
-    def _walk(self, *, task_id: str | None, session_id: str | None, start: bytes) -> ChainCount:
+    def _walk(self, *, task_id: str | None, session_id: str | None, start: str) -> ChainCount:
         count = broken = 0
         tip = start
         for entry, row in self._source.chain(task_id=task_id, session_id=session_id):
@@ -50,7 +48,7 @@ class ChainWalk:
         return ChainCount(broken == 0, count, broken)
 
     def _holds(
-        self, entry: bytes | None, row: RawRow, prev: bytes, parent: bytes | None, next_seq: int
+        self, entry: bytes | None, row: RawRow, prev: str, parent: str | None, next_seq: int
     ) -> bool:
         if entry is not None and self._checker.is_intact(entry, row, prev, parent, next_seq):
             return True
@@ -58,7 +56,7 @@ class ChainWalk:
             reason = "its entry is missing from the log"
             if entry is not None:
                 reason = diagnose(entry, row, prev, parent, next_seq).message
-            self._first = (row[0], row[1].decode(errors="replace"), reason)
+            self._first = (row[0], row[1], reason)
         return False
 
     def report(

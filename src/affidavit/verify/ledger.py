@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from affidavit.core.entry import Entry, decode_entry
-from affidavit.core.merkle import Digest, Frontier, leaf_hash
+from affidavit.core.merkle import Digest, leaf_hash
 from affidavit.core.session import METADATA_KEYS, genesis
 from affidavit.core.thought import ZERO_HASH
 from affidavit.core.views import ROW_OF_KIND, thought_row
@@ -25,7 +25,7 @@ from affidavit.verify.tree import TreeCheck
 
 _TASKS_MAX: Final = 50_000
 _SESSIONS_MAX: Final = 2_000
-_ZERO: Final = ZERO_HASH.encode()
+_LEAVES_MAX: Final = 200_000
 
 Progress = Callable[[int, int], None]
 
@@ -51,8 +51,9 @@ class _Walk:
         self._rows = RowCheck(source, self._findings, repairer)
         self._tree = TreeCheck(source, self._findings, repairer)
         self._thoughts = ThoughtChecker()
-        self._task_tips: dict[bytes, bytes] = {}
-        self._sessions: dict[bytes, SessionState | None] = {}
+        self._task_tips: dict[str, str] = {}
+        self._sessions: dict[str, SessionState | None] = {}
+        self._leaves_kept = 0
         self._last_at = 0
         self._unknown = 0
 
@@ -106,7 +107,7 @@ class _Walk:
         task_id, session_id = row[3], row[10]
         prev = self._task_tips.get(task_id)
         if prev is None:
-            prev = self._source.task_hash_before(task_id, index) or _ZERO
+            prev = self._source.task_hash_before(task_id, index) or ZERO_HASH
         state, parent, next_seq = None, None, 0
         if session_id is not None:
             state = self._session(session_id, index)
@@ -124,8 +125,18 @@ class _Walk:
                 self._say_late(index, state)
             chain = row[13] or state.chain_hash
             state.add_thought(leaf, chain, state.is_closing(row[2], row[3]), index)
+            self._bound_leaves()
 
-    def _keep_tip(self, task_id: bytes, hash_: bytes) -> None:
+    def _bound_leaves(self) -> None:
+        """Leaves wait for a seal that may never come: past a limit, read them again if it does."""
+        self._leaves_kept += 1
+        if self._leaves_kept > _LEAVES_MAX:
+            self._leaves_kept = 0
+            for state in self._sessions.values():
+                if state is not None:
+                    state.forget_leaves()
+
+    def _keep_tip(self, task_id: str, hash_: str) -> None:
         if len(self._task_tips) > _TASKS_MAX:
             self._task_tips.clear()
         self._task_tips[task_id] = hash_
@@ -136,7 +147,7 @@ class _Walk:
         entry: bytes,
         leaf: Digest,
         row: RawRow,
-        links: tuple[bytes, bytes | None, int],
+        links: tuple[str, str | None, int],
     ) -> bool:
         """Say what is wrong with a record; False if the entry is of another kind."""
         broken = diagnose(entry, row, *links)
@@ -149,7 +160,7 @@ class _Walk:
             self._check_other(index, entry, leaf)
             return False
         self._check_time(index, read.at)
-        self._repairer.put_row(thought_row(index, read, row[5].decode(errors="replace")))
+        self._repairer.put_row(thought_row(index, read, row[5]))
         return True
 
     def _check_time(self, index: int, at: int) -> None:
@@ -159,13 +170,13 @@ class _Walk:
         else:
             self._last_at = at
 
-    def _session(self, session_id: bytes, index: int) -> SessionState | None:
+    def _session(self, session_id: str, index: int) -> SessionState | None:
         if session_id not in self._sessions:
             state = self._source.session_before(session_id, index)
             self._keep_session(session_id, state)
         return self._sessions[session_id]
 
-    def _keep_session(self, session_id: bytes, state: SessionState | None) -> None:
+    def _keep_session(self, session_id: str, state: SessionState | None) -> None:
         if len(self._sessions) >= _SESSIONS_MAX:
             del self._sessions[next(iter(self._sessions))]
         self._sessions[session_id] = state
@@ -198,7 +209,7 @@ class _Walk:
         said = "the record has no row, so its content is lost"
         self._findings.add("view_missing", index, "thought_records", said)
         self._repairer.put_row(thought_row(index, read, ""))
-        self._keep_tip(read.body["task_id"].encode(), read.body["hash"].encode())
+        self._keep_tip(read.body["task_id"], read.body["hash"])
 
     def _follow_session(self, index: int, read: Entry, leaf: Digest) -> None:
         """What an entry means for the session it names."""
@@ -208,7 +219,7 @@ class _Walk:
         session_id = read.body.get("session_id")
         if not isinstance(session_id, str):
             return
-        state = self._session(session_id.encode(), index)
+        state = self._session(session_id, index)
         if state is None:
             said = f"there is no session {session_id!r:.100}"
             self._findings.add("chain_broken", index, "log", said)
@@ -229,8 +240,8 @@ class _Walk:
             state.add_entry(leaf)
             return
         body = read.body
-        chain = (body["chain_hash"] or "").encode() or state.chain_hash
-        closes = state.is_closing(body["type"].encode(), body["task_id"].encode())
+        chain = body["chain_hash"] or state.chain_hash
+        closes = state.is_closing(body["type"], body["task_id"])
         state.add_thought(leaf, chain, closes, index)
 
     def _start_session(self, index: int, read: Entry, leaf: Digest) -> None:
@@ -238,12 +249,12 @@ class _Walk:
         if genesis({name: body[name] for name in METADATA_KEYS}) != body["genesis"]:
             said = "the genesis is not that of the session's metadata"
             self._findings.add("chain_broken", index, "log.entry genesis", said)
-        session_id = body["session_id"].encode()
+        session_id = body["session_id"]
         if self._sessions.get(session_id) is not None:
             said = f"session {body['session_id']!r:.100} started before"
             self._findings.add("chain_broken", index, "log", said)
-        closing_task = body["task_id"].encode() if body["proof_grade"] and body["task_id"] else None
-        state = SessionState(body["genesis"].encode(), 0, closing_task)
+        closing_task = body["task_id"] if body["proof_grade"] else None
+        state = SessionState(body["genesis"], 0, closing_task)
         state.add_entry(leaf)
         self._keep_session(session_id, state)
 
@@ -252,23 +263,21 @@ class _Walk:
             said = f"the session was sealed before, at entry {state.closed_at}"
             self._findings.add("seal_mismatch", index, "log", said)
             return
-        session_id = read.body["session_id"].encode()
-
-        def again(*, thoughts: bool) -> Sequence[Digest]:
-            return self._source.session_leaves(session_id, index, thoughts=thoughts)
-
-        leaves = state.leaves_or(lambda: again(thoughts=True))
-        entries = state.entries or _frontier(again(thoughts=False))
+        leaves = self._leaves(state.thought_leaves, read, index, thoughts=True)
+        entries = self._leaves(state.entry_leaves, read, index, thoughts=False)
         for place, said in check_seal(read.body, state, leaves, entries):
             self._findings.add("seal_mismatch", index, place, said)
         self._tree.check_session(index, leaves)
+        state.forget_leaves()
 
-
-def _frontier(leaves: Sequence[Digest]) -> Frontier:
-    frontier = Frontier()
-    for leaf in leaves:
-        frontier.add(leaf)
-    return frontier
+    def _leaves(
+        self, kept: Sequence[Digest] | None, read: Entry, index: int, *, thoughts: bool
+    ) -> Sequence[Digest]:
+        """The leaves of a session below its seal, as the walk saw them or read again."""
+        if kept is not None:
+            return kept
+        session_id = read.body["session_id"]
+        return self._source.session_leaves(session_id, index, thoughts=thoughts)
 
 
 def _read(entry: bytes) -> Entry | None:

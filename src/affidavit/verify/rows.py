@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from affidavit.core.canonical import decode_utf8
 from affidavit.core.entry import Entry, decode_entry, is_commitment_to
 from affidavit.core.views import (
     LINKS,
@@ -45,14 +44,13 @@ class Cursor:
     def take(self, index: int) -> RawRow | None:
         """The row of this entry, if it has one."""
         row = self._next
+        if row is not None and row[0] == index:
+            self._next = next(self._rows, None)
+            return row
         while row is not None and row[0] < index:
             self._skipped.append(row[0])
-            row = next(self._rows, None)
-        if row is None or row[0] > index:
-            self._next = row
-            return None
-        self._next = next(self._rows, None)
-        return row
+            row = self._next = next(self._rows, None)
+        return self.take(index) if row is not None and row[0] == index else None
 
     def leftovers(self) -> Iterator[int]:
         """The index of every row that no entry asked for."""
@@ -85,7 +83,7 @@ class RowCheck:
         raw = self._cursors[table].take(index)
         if raw is None:
             self._findings.add("view_missing", index, table, f"the {read.kind} has no row")
-        actual = self._decode(row_type, table, index, raw)
+        actual = None if raw is None else row_type._make(raw)
         before = self._task_before(index, read)
         payloads = self._check_payloads(index, read, table, actual)
         if (row_type is TaskRow) and (before is None) != (read.kind == "task.created"):
@@ -100,26 +98,11 @@ class RowCheck:
             if before is not None:
                 self._repairer.put_row(before._replace(superseded_by=index))
 
-    def _decode(self, row_type: Any, table: str, index: int, raw: RawRow | None) -> Any:
-        """The row as values; None where there is none, or where a text is no text."""
-        if raw is None:
-            return None
-        values = []
-        for name, value in zip(row_type._fields, raw, strict=True):
-            is_text = isinstance(value, bytes) and not name.endswith("_salt")
-            try:
-                values.append(decode_utf8(value, name) if is_text else value)
-            except InputError as error:
-                self._findings.add("view_differs", index, f"{table}.{name}", error.message)
-                return None
-        return row_type._make(values)
-
     def _task_before(self, index: int, read: Entry) -> TaskRow | None:
         if ROW_OF_KIND[read.kind] is not TaskRow:
             return None
         raw = self._source.task_before(read.body["task_id"], index)
-        row: TaskRow | None = self._decode(TaskRow, "task_versions", index, raw)
-        return row
+        return None if raw is None else TaskRow._make(raw)
 
     def _check_payloads(
         self, index: int, read: Entry, table: str, actual: Any
@@ -163,9 +146,11 @@ class RowCheck:
 
     def check_end(self, index: int, read: Entry) -> None:
         """That a session's row points at its end."""
-        raw = self._source.session_start(read.body["session_id"].encode())
-        row = self._decode(SessionRow, "sessions", index, raw)
-        if row is None or row.ended_index == index:
+        raw = self._source.session_start(read.body["session_id"])
+        if raw is None:
+            return
+        row = SessionRow._make(raw)
+        if row.ended_index == index:
             return
         self._findings.add(
             "view_differs", index, "sessions.ended_index", "the session's row knows no such end"

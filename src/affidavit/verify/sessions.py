@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from affidavit.core.merkle import Digest, Frontier, tree_root
-
-# Leaves kept for one session; a longer one is read again from the log when its seal comes.
-_LEAVES_MAX: Final = 65_536
+from affidavit.core.merkle import Digest, tree_root
 
 
 class SessionState:
     """Where a session stands at one point of the walk."""
 
     __slots__ = (
-        "_closing_task", "_leaves", "chain_hash", "closed_at", "entries", "first_index",
-        "last_index", "next_seq", "reflects", "sealed",
+        "_closing_task", "chain_hash", "closed_at", "entry_leaves", "first_index", "last_index",
+        "next_seq", "reflects", "sealed", "thought_leaves",
     )  # fmt: skip
 
     def __init__(
         self,
-        chain_hash: bytes,
+        chain_hash: str,
         next_seq: int,
-        closing_task: bytes | None = None,
+        closing_task: str | None = None,
         *,
         whole: bool = True,
     ) -> None:
@@ -35,11 +32,11 @@ class SessionState:
         self.reflects = False
         self.first_index: int | None = None
         self.last_index: int | None = None
-        # None once the walk has not seen this session from its start.
-        self.entries: Frontier | None = Frontier() if whole else None
-        self._leaves: list[Digest] | None = [] if whole else None
+        # None where the walk does not know all of them; they are read again when a seal comes.
+        self.entry_leaves: list[Digest] | None = [] if whole else None
+        self.thought_leaves: list[Digest] | None = [] if whole else None
 
-    def add_thought(self, leaf: Digest, chain_hash: bytes, reflects: bool, index: int) -> None:
+    def add_thought(self, leaf: Digest, chain_hash: str, reflects: bool, index: int) -> None:
         """A record of this session went by."""
         self.chain_hash = chain_hash
         self.next_seq += 1
@@ -47,21 +44,22 @@ class SessionState:
         self.last_index = index
         if self.first_index is None:
             self.first_index = index
-        if self._leaves is not None:
-            self._leaves.append(leaf)
-            if len(self._leaves) > _LEAVES_MAX:
-                self._leaves = None
-        if self.entries is not None:
-            self.entries.add(leaf)
+        if self.thought_leaves is not None:
+            self.thought_leaves.append(leaf)
+        self.add_entry(leaf)
 
-    def is_closing(self, type_: bytes, task_id: bytes) -> bool:
+    def is_closing(self, type_: str, task_id: str) -> bool:
         """Whether a record closes the session: a reflection, in proof grade on its task."""
-        return type_ == b"reflection" and self._closing_task in (None, task_id)
+        return type_ == "reflection" and self._closing_task in (None, task_id)
 
     def add_entry(self, leaf: Digest) -> None:
-        """Another entry naming this session went by."""
-        if self.entries is not None:
-            self.entries.add(leaf)
+        """An entry that names this session went by."""
+        if self.entry_leaves is not None:
+            self.entry_leaves.append(leaf)
+
+    def forget_leaves(self) -> None:
+        """Give the memory back."""
+        self.entry_leaves = self.thought_leaves = None
 
     def close(self, index: int, *, sealed: bool) -> None:
         """The session was sealed or ended."""
@@ -69,22 +67,21 @@ class SessionState:
             self.closed_at = index
         self.sealed = self.sealed or sealed
 
-    def leaves_or(self, read: Callable[[], Sequence[Digest]]) -> Sequence[Digest]:
-        """The leaves of all its records, kept or read again."""
-        return read() if self._leaves is None else self._leaves
-
 
 def check_seal(
-    body: dict[str, Any], state: SessionState, leaves: Sequence[Digest], entries: Frontier
+    body: dict[str, Any],
+    state: SessionState,
+    thoughts: Sequence[Digest],
+    entries: Sequence[Digest],
 ) -> Iterator[tuple[str, str]]:
     """Every claim of a seal that does not hold: its place and a sentence."""
     holds = {
-        "root": tree_root(leaves).hex(),
-        "record_count": len(leaves),
-        "chain_hash": state.chain_hash.decode(),
+        "root": tree_root(thoughts).hex(),
+        "record_count": len(thoughts),
+        "chain_hash": state.chain_hash,
         "closing_reflection": state.reflects,
-        "entries_root": entries.root().hex(),
-        "entry_count": entries.size,
+        "entries_root": tree_root(entries).hex(),
+        "entry_count": len(entries),
         "first_index": state.first_index,
         "last_index": state.last_index,
     }

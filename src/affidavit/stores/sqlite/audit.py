@@ -17,7 +17,7 @@ _TABLES: Final = frozenset(TABLES.values())
 
 
 class SqliteAudit:
-    """Answers a verifier from one transaction of one connection; text comes as bytes."""
+    """Answers a verifier from one transaction of one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._sql = load_queries()
@@ -28,7 +28,13 @@ class SqliteAudit:
         return iter(self._connection.execute(sql, values))
 
     def _one(self, name: str, *values: Any) -> Any:
-        return self._connection.execute(self._sql[name], values).fetchone()
+        try:
+            return self._connection.execute(self._sql[name], values).fetchone()
+        except sqlite3.OperationalError as error:
+            if not _is_no_text(error):
+                raise
+        with _any_text(self._connection):
+            return self._connection.execute(self._sql[name], values).fetchone()
 
     def size(self) -> int:
         """How many entries the newest index promises."""
@@ -45,14 +51,23 @@ class SqliteAudit:
         return None if row is None else row[0]
 
     def rows(self, table: str) -> Iterator[RawRow]:
-        """A whole view, in log order."""
-        return self._rows(f"SELECT * FROM {known_table(table)} ORDER BY log_index")
-
-    def row(self, table: str, index: int) -> RawRow | None:
-        """One row of a view."""
-        sql = f"SELECT * FROM {known_table(table)} WHERE log_index = ?"
-        row: RawRow | None = self._connection.execute(sql, (index,)).fetchone()
-        return row
+        """A whole view, in log order; a row with bytes that are no text stops nothing."""
+        sql = f"SELECT * FROM {known_table(table)} WHERE log_index > ? ORDER BY log_index"
+        after = -(2**63)
+        while True:
+            try:
+                for row in self._connection.execute(sql, (after,)):
+                    after = row[0]
+                    yield row
+            except sqlite3.OperationalError as error:
+                if not _is_no_text(error):
+                    raise
+            else:
+                return
+            with _any_text(self._connection):
+                odd = self._connection.execute(f"{sql} LIMIT 1", (after,)).fetchone()
+            after = odd[0]
+            yield odd
 
     def chain(
         self, *, task_id: str | None, session_id: str | None
@@ -62,41 +77,40 @@ class SqliteAudit:
             return _split(self._rows(self._sql["chain_of_task"], task_id))
         return _split(self._rows(self._sql["chain_of_session"], session_id))
 
-    def task_hash_before(self, task_id: bytes, index: int) -> bytes | None:
+    def task_hash_before(self, task_id: str, index: int) -> str | None:
         """The hash of the newest record of a task before an index."""
-        row = self._one("task_hash_before", task_id.decode(errors="replace"), index)
+        row = self._one("task_hash_before", task_id, index)
         return None if row is None else row[0]
 
-    def session_start(self, session_id: bytes) -> RawRow | None:
+    def session_start(self, session_id: str) -> RawRow | None:
         """The row of a session."""
-        row: RawRow | None = self._one("session_by_id", session_id.decode(errors="replace"))
+        row: RawRow | None = self._one("session_by_id", session_id)
         return row
 
-    def session_before(self, session_id: bytes, index: int) -> SessionState | None:
+    def session_before(self, session_id: str, index: int) -> SessionState | None:
         """Where a session stood before an index, from rows below it."""
         start = self.session_start(session_id)
         if start is None or start[0] >= index:
             return None
-        name = session_id.decode(errors="replace")
         closing_task = start[2] if start[10] else None
-        last = self._one("session_last_before", name, index)
+        last = self._one("session_last_before", session_id, index)
         if last is None:
             state = SessionState(start[7], 0, closing_task, whole=False)
         else:
             state = SessionState(last[0], last[1] + 1, closing_task, whole=False)
             state.last_index = last[4]
             state.reflects = state.is_closing(last[2], last[3])
-            state.first_index = self._one("session_first", name)[0]
-        ended, seal = start[14], self._one("seal_of", name)
+            state.first_index = self._one("session_first", session_id)[0]
+        ended, seal = start[14], self._one("seal_of", session_id)
         if seal is not None and seal[0] < index:
             state.close(seal[0], sealed=True)
         elif ended is not None and ended < index:
             state.close(ended, sealed=False)
         return state
 
-    def session_leaves(self, session_id: bytes, end: int, *, thoughts: bool) -> list[Digest]:
+    def session_leaves(self, session_id: str, end: int, *, thoughts: bool) -> list[Digest]:
         """The leaves of a session's records, or of every entry that names it, below an index."""
-        values = {"session_id": session_id.decode(errors="replace"), "end": end}
+        values = {"session_id": session_id, "end": end}
         inner = self._sql["session_thought_indices" if thoughts else "session_entry_indices"]
         rows = self._connection.execute(
             f"SELECT leaf_hash FROM log WHERE log_index IN ({inner}) ORDER BY log_index", values
@@ -105,11 +119,11 @@ class SqliteAudit:
 
     def task_ids(self) -> list[str]:
         """Every task label that has records."""
-        return [_text(row[0]) for row in self._rows(self._sql["task_ids_with_thoughts"])]
+        return [row[0] for row in self._rows(self._sql["task_ids_with_thoughts"])]
 
     def session_ids(self) -> list[str]:
         """Every session, oldest first."""
-        return [_text(row[0]) for row in self._rows(self._sql["session_ids"])]
+        return [row[0] for row in self._rows(self._sql["session_ids"])]
 
     def task_before(self, task_id: str, index: int) -> RawRow | None:
         """The version of a task before an index."""
@@ -145,13 +159,18 @@ class SqliteAudit:
 
 
 @contextmanager
-def raw_text(connection: sqlite3.Connection) -> Iterator[None]:
-    """Text as bytes, as a verifier wants it."""
-    before, connection.text_factory = connection.text_factory, bytes
+def _any_text(connection: sqlite3.Connection) -> Iterator[None]:
+    """Take bytes that are no text for text with surrogates, which nothing recorded can hold."""
+    before = connection.text_factory
+    connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
     try:
         yield
     finally:
         connection.text_factory = before
+
+
+def _is_no_text(error: sqlite3.OperationalError) -> bool:
+    return "decode to UTF-8" in str(error)
 
 
 def _split(rows: Iterator[Any]) -> Iterator[tuple[bytes | None, RawRow]]:
@@ -170,13 +189,9 @@ def read_schema(connection: sqlite3.Connection) -> dict[tuple[str, str], str | N
     rows = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
     found = {}
     for kind, name, sql in rows:
-        if not _text(name).startswith(("sqlite_autoindex_", "sqlite_stat")):
-            found[_text(kind), _text(name)] = None if sql is None else _text(sql)
+        if not name.startswith(("sqlite_autoindex_", "sqlite_stat")):
+            found[kind, name] = sql
     return found
-
-
-def _text(value: Any) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def expected_schema() -> dict[tuple[str, str], str | None]:

@@ -18,7 +18,7 @@ class SqliteRepairer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         guards = connection.execute(_GUARDED).fetchall()
-        self._guards = [(name.decode(), sql.decode()) for name, sql in guards]
+        self._guards = list(guards)
         for name, _ in self._guards:
             connection.execute(f'DROP TRIGGER "{name}"')
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from affidavit.errors import AffidavitError, ConflictError, StoreError
 from affidavit.ledger.ports import Clock, Writer
 from affidavit.stores.sqlite import failures, files
-from affidavit.stores.sqlite.audit import SqliteAudit, raw_text
+from affidavit.stores.sqlite.audit import SqliteAudit
 from affidavit.stores.sqlite.commits import CommitQueue, Request
 from affidavit.stores.sqlite.connection import (
     begin_immediate,
@@ -191,7 +191,7 @@ class SqliteStore:
     @contextmanager
     def audit(self) -> Iterator[SqliteAudit]:
         """One snapshot as a verifier reads it."""
-        with self._snapshot() as connection, raw_text(connection):
+        with self._snapshot() as connection:
             yield SqliteAudit(connection)
 
     @contextmanager
@@ -244,10 +244,9 @@ class SqliteStore:
             connection = self._writing_connection()
             begin_immediate(connection, self.location)
             try:
-                with raw_text(connection):
-                    repairer = SqliteRepairer(connection)
-                    result = repair(SqliteAudit(connection), repairer)
-                    repairer.finish()
+                repairer = SqliteRepairer(connection)
+                result = repair(SqliteAudit(connection), repairer)
+                repairer.finish()
                 connection.execute("COMMIT")
             except sqlite3.Error as error:
                 raise failures.translate(error, self.location) from None

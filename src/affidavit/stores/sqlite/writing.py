@@ -12,7 +12,7 @@ from affidavit.core.views import TABLES, Row, SealRow, SessionRow, SettingRow, T
 from affidavit.errors import InputError
 from affidavit.ledger.chains import verify_session_chain
 from affidavit.ledger.ports import KeyUse, SessionHead, TaskTip
-from affidavit.stores.sqlite.audit import SqliteAudit, raw_text
+from affidavit.stores.sqlite.audit import SqliteAudit
 from affidavit.stores.sqlite.reading import LOG_TREE, TILE_HEIGHT, TILE_WIDTH, SqliteReader
 from affidavit.verify.findings import ChainReport
 
@@ -156,8 +156,7 @@ class SqliteWriter(SqliteReader):
 
     def check_session(self, session_id: str) -> ChainReport:
         """Verify a session's chain inside this transaction."""
-        with raw_text(self._connection):
-            return verify_session_chain(SqliteAudit(self._connection), session_id)
+        return verify_session_chain(SqliteAudit(self._connection), session_id)
 
     def cached(self, name: str, load: Callable[[], Any]) -> Any:
         """A value derived from settings, loaded once while nobody else writes."""

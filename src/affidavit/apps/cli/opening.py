@@ -1,0 +1,52 @@
+"""Opening the ledger a command is about, in the way the command needs it."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Mapping
+
+from affidavit.apps import places, wiring
+from affidavit.apps.cli.render import show_warning
+from affidavit.core.entry import Source
+from affidavit.ledger.ledger import Ledger
+from affidavit.ledger.settings import Value
+
+_SOURCE = Source(auth="none", client=None, via="cli")
+
+
+def ledger_path(args: argparse.Namespace) -> str:
+    """Where the ledger of this command is."""
+    return places.ledger_path(getattr(args, "ledger", None))
+
+
+def open_for_reading(args: argparse.Namespace) -> Ledger:
+    """The ledger, opened so that nothing can be written."""
+    return _open(args, readonly=True, create=False)
+
+
+def open_for_writing(args: argparse.Namespace) -> Ledger:
+    """The ledger, which must be there."""
+    return _open(args, readonly=False, create=False)
+
+
+def open_or_create(args: argparse.Namespace, settings: Mapping[str, Value] | None = None) -> Ledger:
+    """The ledger, made where there is none."""
+    return _open(args, readonly=False, create=True, settings=settings)
+
+
+def _open(
+    args: argparse.Namespace,
+    *,
+    readonly: bool,
+    create: bool,
+    settings: Mapping[str, Value] | None = None,
+) -> Ledger:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RuntimeWarning)
+        ledger = wiring.open_ledger(
+            ledger_path(args), readonly=readonly, create=create, settings=settings, source=_SOURCE
+        )
+    for warning in caught:
+        show_warning(str(warning.message))
+    return ledger

@@ -1,0 +1,98 @@
+"""How answers look: one JSON document for programs, plain text for people.
+
+Whatever was recorded is shown with its control characters spelled out: a record must not be able to
+move the cursor, recolour the terminal, or pass for a line of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from affidavit.errors import AffidavitError
+
+# C0 but tab and line feed, DEL, C1; what reorders or breaks lines; halves of surrogate pairs.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+class Answer(NamedTuple):
+    """What a command has to say: `data` for programs, `lines` for people."""
+
+    data: Mapping[str, Any]
+    lines: Iterable[str]
+    exit_code: int = 0
+
+
+def show(answer: Answer, *, as_json: bool) -> None:
+    """Print an answer."""
+    if as_json:
+        _print_json({"ok": True, "data": answer.data})
+        return
+    for line in answer.lines:
+        print(line)
+    print(end="", flush=True)
+
+
+def show_error(error: AffidavitError, *, as_json: bool) -> None:
+    """Say what went wrong: to programs where they look for the answer, to people on stderr."""
+    if as_json:
+        _print_json({"ok": False, "error": error.to_dict()})
+        return
+    print(f"affidavit: {one_line(error.message)}", file=sys.stderr)
+    if error.hint:
+        print(f"  hint: {one_line(error.hint)}", file=sys.stderr)
+
+
+def show_warning(message: str) -> None:
+    """Say something on stderr that a person should know."""
+    print(f"affidavit: warning: {one_line(message)}", file=sys.stderr)
+
+
+def _print_json(document: Mapping[str, Any]) -> None:
+    print(json.dumps(document, default=str), flush=True)
+
+
+def plain(text: str) -> str:
+    """Text that somebody recorded, safe to print; it may have several lines."""
+    return _UNSAFE.sub(_spell_out, text.replace("\r\n", "\n"))
+
+
+def one_line(text: object) -> str:
+    """The same on one line."""
+    return plain(str(text)).replace("\n", "\\n").replace("\t", " ")
+
+
+def _spell_out(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def block(text: str, margin: str = "    ") -> Iterator[str]:
+    """Text of several lines, set apart by a margin so that none can pass for ours."""
+    return ((margin + line).rstrip() for line in plain(text).split("\n"))
+
+
+def fields(pairs: Iterable[tuple[str, object]], margin: str = "  ") -> Iterator[str]:
+    """Names and values below each other; what has no value is left out."""
+    known = [(name, one_line(value)) for name, value in pairs if value is not None]
+    width = max((len(name) for name, _ in known), default=0)
+    return (f"{margin}{name:<{width}}  {value}" for name, value in known)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Columns as wide as they need to be; an absent value is a dash."""
+    cells = [["-" if cell is None else one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    for row in ([name.upper() for name in head], *cells):
+        padded = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(padded).rstrip()
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """A number with its noun: 1 record, 1,200 records."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
