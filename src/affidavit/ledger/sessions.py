@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from affidavit.core.entry import Entry, Source, commitment, encode_entry
-from affidavit.core.merkle import Digest, complete_nodes, leaf_hash, tree_root
+from affidavit.core.merkle import Digest, complete_levels, leaf_hash, levels_root
 from affidavit.core.moment import render_time
 from affidavit.core.session import Continued, Metadata, genesis
 from affidavit.core.views import Payload, SealRow, SessionRow, ThoughtRow, seal_row, session_row
@@ -111,13 +111,14 @@ def _append_seal(
     closing: bool,
     src: Source,
 ) -> SealRow:
+    levels = complete_levels(own)
     body = {
         "session_id": session_id,
-        "root": tree_root(own).hex(),
+        "root": levels_root(levels).hex(),
         "record_count": len(own),
         "chain_hash": thoughts[-1].chain_hash,
         "closing_reflection": closing,
-        "entries_root": tree_root(entries).hex(),
+        "entries_root": levels_root(complete_levels(entries)).hex(),
         "entry_count": len(entries),
         "finalized_at": render_time(tx.at),
         "first_index": thoughts[0].log_index,
@@ -126,7 +127,7 @@ def _append_seal(
     entry = Entry(tx.at, "session.sealed", body, src)
     row = seal_row(tx.size(), entry)
     index = tx.append(encode_entry(*entry), row)
-    tx.add_nodes(index, complete_nodes(own))
+    tx.add_levels(index, levels[1:])
     return row
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from affidavit.core.entry import Entry, decode_entry
-from affidavit.core.merkle import Digest, leaf_hash
+from affidavit.core.merkle import Digest, complete_levels, leaf_hash
 from affidavit.core.session import METADATA_KEYS, genesis
 from affidavit.core.thought import ZERO_HASH
 from affidavit.core.views import ROW_OF_KIND, thought_row
@@ -263,11 +263,12 @@ class _Walk:
             said = f"the session was sealed before, at entry {state.closed_at}"
             self._findings.add("seal_mismatch", index, "log", said)
             return
-        leaves = self._leaves(state.thought_leaves, read, index, thoughts=True)
+        own = self._leaves(state.thought_leaves, read, index, thoughts=True)
         entries = self._leaves(state.entry_leaves, read, index, thoughts=False)
-        for place, said in check_seal(read.body, state, leaves, entries):
+        levels = complete_levels(own)
+        for place, said in check_seal(read.body, state, levels, entries):
             self._findings.add("seal_mismatch", index, place, said)
-        self._tree.check_session(index, leaves)
+        self._tree.check_session(index, levels[1:])
         state.forget_leaves()
 
     def _leaves(

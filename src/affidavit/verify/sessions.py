@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from affidavit.core.merkle import Digest, tree_root
+from affidavit.core.merkle import Digest, complete_levels, levels_root
 
 
 class SessionState:
@@ -71,16 +71,16 @@ class SessionState:
 def check_seal(
     body: dict[str, Any],
     state: SessionState,
-    thoughts: Sequence[Digest],
+    thoughts: Sequence[Sequence[Digest]],
     entries: Sequence[Digest],
 ) -> Iterator[tuple[str, str]]:
-    """Every claim of a seal that does not hold: its place and a sentence."""
+    """Every claim of a seal that does not hold; the records come as the levels of their tree."""
     holds = {
-        "root": tree_root(thoughts).hex(),
-        "record_count": len(thoughts),
+        "root": levels_root(thoughts).hex(),
+        "record_count": len(thoughts[0]),
         "chain_hash": state.chain_hash,
         "closing_reflection": state.reflects,
-        "entries_root": tree_root(entries).hex(),
+        "entries_root": levels_root(complete_levels(entries)).hex(),
         "entry_count": len(entries),
         "first_index": state.first_index,
         "last_index": state.last_index,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
-from affidavit.core.canonical import encode_string
+from affidavit.core.canonical import encode_string as quote
 from affidavit.core.entry import Entry, decode_entry
 from affidavit.core.session import chain_hash, content_hash
 from affidavit.core.thought import task_hash
@@ -18,7 +18,7 @@ from affidavit.core.views import ThoughtRow, thought_row
 from affidavit.errors import InputError
 from affidavit.verify.ports import RawRow
 
-_CACHE_MAX: Final = 20_000
+_TAILS_MAX: Final = 1_000
 
 
 class Broken(NamedTuple):
@@ -30,83 +30,75 @@ class Broken(NamedTuple):
 
 
 class ThoughtChecker:
-    """Compares entries with rows; remembers the JSON of names that come again and again."""
+    """Compares entries with rows; remembers the ends of entries (their sources) it has read."""
 
     def __init__(self) -> None:
-        self._quoted: dict[str, str] = {}
-        self._tails: set[bytes] = set()
-
-    def _quote(self, text: str) -> str:
-        if len(self._quoted) > _CACHE_MAX:
-            self._quoted.clear()
-        quoted = self._quoted[text] = encode_string(text)
-        return quoted
+        self._tail = ""
+        self._tails: set[str] = set()
 
     def is_intact(
         self, entry: bytes, row: RawRow, prev_hash: str, parent: str | None, next_seq: int
     ) -> bool:
         """Whether entry and row are exactly what this record must be after those two links."""
-        try:
-            return self._is_intact(entry, row, prev_hash, parent, next_seq)
-        except UnicodeEncodeError:
-            return False  # a column holds bytes that are no text
-
-    def _is_intact(
-        self, entry: bytes, row: RawRow, prev_hash: str, parent: str | None, next_seq: int
-    ) -> bool:
         (
             _index, id_, type_, task_id, agent_id, content, timestamp, row_prev, hash_, created_at,
             session_id, seq, row_content_hash, row_chain, row_parent, at, erased_at,
         ) = row  # fmt: skip
         if row_prev != prev_hash or created_at != timestamp or erased_at is not None:
             return False
-        known = self._quoted.get
-        text, own_id = encode_string(content), encode_string(id_)
-        time = known(timestamp) or self._quote(timestamp)
-        task = known(task_id) or self._quote(task_id)
-        agent = known(agent_id) or self._quote(agent_id)
-        link = (
-            f'{{"content":{text},"id":{own_id},"prev_hash":"{prev_hash}","task_id":{task},'
-            f'"timestamp":{time},"type":"{type_}"}}'
-        )
-        if sha256(link.encode()).hexdigest() != hash_:
-            return False
-        if session_id is None:
-            if not (seq is row_content_hash is row_chain is row_parent is None):
-                return False
-            session = seq = digest = chain = up = "null"
-        else:
-            if parent is None or row_parent != parent or seq != next_seq:
-                return False
-            session = known(session_id) or self._quote(session_id)
-            said = sha256(
-                f'{{"agent_id":{agent},"content":{text},"id":{own_id},"session_id":{session},'
-                f'"task_id":{task},"timestamp":{time},"type":"{type_}"}}'.encode()
-            )
-            if said.hexdigest() != row_content_hash:
-                return False
-            if sha256(said.digest() + bytes.fromhex(parent)).hexdigest() != row_chain:
-                return False
-            digest, chain, up = f'"{row_content_hash}"', f'"{row_chain}"', f'"{parent}"'
-        head = (
-            f'{{"at":{at},"body":{{"agent_id":{agent},"chain_hash":{chain},"content_hash":{digest},'
-            f'"hash":"{hash_}","id":{own_id},"parent_chain_hash":{up},"prev_hash":"{prev_hash}",'
-            f'"session_id":{session},"session_seq":{seq},"task_id":{task},"timestamp":{time},'
-            f'"type":"{type_}"}},"kind":"thought.recorded",'
-        ).encode()
-        return entry.startswith(head) and (
-            entry[len(head) :] in self._tails or self._is_sound(entry, len(head))
-        )
-
-    def _is_sound(self, entry: bytes, head: int) -> bool:
-        """Whether an entry with a source not seen before reads strictly."""
+        text, own_id, time = quote(content), quote(id_), quote(timestamp)
+        task, agent = quote(task_id), quote(agent_id)
+        session = number = digest = chain = up = "null"
         try:
-            decode_entry(entry)
-        except InputError:
+            link = (
+                f'{{"content":{text},"id":{own_id},"prev_hash":"{prev_hash}","task_id":{task},'
+                f'"timestamp":{time},"type":"{type_}"}}'
+            ).encode()
+            if sha256(link).hexdigest() != hash_:
+                return False
+            if session_id is not None:
+                if parent is None or row_parent != parent or seq != next_seq:
+                    return False
+                session, number = quote(session_id), seq
+                said = sha256(
+                    f'{{"agent_id":{agent},"content":{text},"id":{own_id},"session_id":{session},'
+                    f'"task_id":{task},"timestamp":{time},"type":"{type_}"}}'.encode()
+                )
+                linked = sha256(said.digest() + bytes.fromhex(parent))
+                if said.hexdigest() != row_content_hash or linked.hexdigest() != row_chain:
+                    return False
+                digest, chain, up = f'"{row_content_hash}"', f'"{row_chain}"', f'"{parent}"'
+            elif not (seq is row_content_hash is row_chain is row_parent is None):
+                return False
+            built = (
+                f'{{"at":{at},"body":{{"agent_id":{agent},"chain_hash":{chain},'
+                f'"content_hash":{digest},"hash":"{hash_}","id":{own_id},"parent_chain_hash":{up},'
+                f'"prev_hash":"{prev_hash}","session_id":{session},"session_seq":{number},'
+                f'"task_id":{task},"timestamp":{time},"type":"{type_}"}},{self._tail}'
+            ).encode()
+        except UnicodeEncodeError:
+            return False  # a column holds bytes that are no text
+        return built == entry or self._has_other_tail(entry, built[: len(built) - len(self._tail)])
+
+    def _has_other_tail(self, entry: bytes, head: bytes) -> bool:
+        """Whether only the end differs, and is one that an entry may have."""
+        if not entry.startswith(head) or not entry[len(head) :].isascii():
+            return entry.startswith(head) and _reads(entry)
+        tail = entry[len(head) :].decode()
+        if tail not in self._tails and not _reads(entry):
             return False
-        if len(self._tails) < _CACHE_MAX:
-            self._tails.add(entry[head:])
+        if len(self._tails) < _TAILS_MAX:
+            self._tails.add(tail)
+            self._tail = tail
         return True
+
+
+def _reads(entry: bytes) -> bool:
+    """Whether an entry reads strictly, as a thought."""
+    try:
+        return decode_entry(entry).kind == "thought.recorded"
+    except InputError:
+        return False
 
 
 def diagnose(
@@ -147,14 +139,14 @@ def _hashes_hold(body: dict[str, Any], content: str) -> bool:
     """Whether a record's own hashes follow from its fields and this content."""
     try:
         own_id, task, agent, time = (
-            encode_string(body[key]) for key in ("id", "task_id", "agent_id", "timestamp")
+            quote(body[key]) for key in ("id", "task_id", "agent_id", "timestamp")
         )
-        text, type_ = encode_string(content), body["type"]
+        text, type_ = quote(content), body["type"]
         if task_hash(text, own_id, body["prev_hash"], task, time, type_) != body["hash"]:
             return False
         if body["session_id"] is None:
             return body["content_hash"] is None and body["chain_hash"] is None
-        session = encode_string(body["session_id"])
+        session = quote(body["session_id"])
         digest = content_hash(agent, text, own_id, session, task, time, type_)
         return bool(
             digest == body["content_hash"]

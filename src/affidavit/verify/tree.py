@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from affidavit.core.merkle import Digest, complete_nodes
+from affidavit.core.merkle import Digest, complete_levels
 from affidavit.verify.findings import Findings
 from affidavit.verify.ports import LedgerSource, Repairer
 
@@ -38,7 +38,7 @@ class TreeCheck:
         """Compare the node above a full row, and those above while they fill a row too."""
         level = TILE_HEIGHT
         while True:
-            self._compare(level, position, complete_nodes(row)[-1][1])
+            self._compare(level, position, complete_levels(row)[-1][0])
             if (position + 1) % TILE_WIDTH:
                 return
             first = position + 1 - TILE_WIDTH
@@ -59,12 +59,9 @@ class TreeCheck:
         )
         self._repairer.put_node(_LOG, level, position, must_be)
 
-    def check_session(self, seal_index: int, leaves: Sequence[Digest]) -> None:
-        """The nodes kept for the session sealed at an entry."""
-        levels: dict[int, list[Digest]] = {}
-        for node, digest in complete_nodes(leaves):
-            levels.setdefault(node.level, []).append(digest)
-        for level, digests in levels.items():
+    def check_session(self, seal_index: int, levels: Sequence[Sequence[Digest]]) -> None:
+        """The nodes kept for the session sealed at an entry, given its levels above the leaves."""
+        for level, digests in enumerate(levels, start=1):
             self.checked += len(digests)
             stored = self._source.nodes(seal_index, level, 0, len(digests))
             for position, must_be in enumerate(digests) if stored != digests else ():

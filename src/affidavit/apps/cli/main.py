@@ -21,7 +21,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from affidavit.apps.cli import arguments
+from affidavit.apps.cli.arguments import build_parser
 from affidavit.apps.cli.render import Answer, show, show_error
 from affidavit.errors import CODES, AffidavitError, StoreError
 
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run_command(words: list[str]) -> int:
     as_json = _wants_json(words)
     try:
-        args = arguments.build_parser().parse_args(words)
+        args = build_parser().parse_args(words)
         answer = _carry_out(args)
         _print(answer, as_json=as_json)
     except SystemExit as stop:  # argparse has printed the help

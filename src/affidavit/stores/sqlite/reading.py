@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from affidavit.core.entry import read_at
 from affidavit.core.lifecycle import TERMINAL_STATES
-from affidavit.core.merkle import Digest, Node, complete_nodes
+from affidavit.core.merkle import Digest, Node, complete_levels
 from affidavit.core.views import SealRow, SessionRow, SettingRow, TaskRow, ThoughtRow
 from affidavit.errors import IntegrityViolation
 from affidavit.ledger.ports import KeyUse, SessionHead, TaskFilter, TaskTip
@@ -81,7 +81,7 @@ class SqliteReader:
                 f"the log's tree lacks nodes below level {node.level}, position {node.position}"
             )
         row = [Digest(digest) for (digest,) in rows]
-        return row[0] if width == 1 else complete_nodes(row)[-1][1]
+        return row[0] if width == 1 else complete_levels(row)[-1][0]
 
     def find_thought(self, record_id: str) -> ThoughtRow | None:
         """A record by its id."""

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from affidavit.core.merkle import Digest, Node, complete_nodes, leaf_hash
+from affidavit.core.merkle import Digest, complete_levels, leaf_hash
 from affidavit.core.moment import AT_US_MAX
 from affidavit.core.views import TABLES, Row, SealRow, SessionRow, SettingRow, ThoughtRow
 from affidavit.errors import InputError
@@ -114,8 +114,8 @@ class SqliteWriter(SqliteReader):
             else:
                 rows = self._all("nodes", LOG_TREE, level, first, first + TILE_WIDTH)
             level += TILE_HEIGHT
-            top = complete_nodes([Digest(digest) for (digest,) in rows])[-1][1]
-            self.add_nodes(LOG_TREE, [(Node(level, size - 1), top)])
+            top = complete_levels([Digest(digest) for (digest,) in rows])[-1][0]
+            self._add_nodes(LOG_TREE, level, size - 1, [top])
 
     def end_session(self, row: SessionRow) -> None:
         """Set the links of a session that ends."""
@@ -129,11 +129,15 @@ class SqliteWriter(SqliteReader):
         self.writes += 1
         self._execute(self._sql["supersede"], (by, old_index))
 
-    def add_nodes(self, tree: int, nodes: Sequence[tuple[Node, Digest]]) -> None:
-        """Keep inner nodes of a tree."""
+    def add_levels(self, tree: int, levels: Sequence[Sequence[Digest]]) -> None:
+        """Keep the inner nodes of a sealed session's tree, level 1 first."""
+        for level, digests in enumerate(levels, start=1):
+            self._add_nodes(tree, level, 0, digests)
+
+    def _add_nodes(self, tree: int, level: int, first: int, digests: Sequence[Digest]) -> None:
         self.writes += 1
-        for node, digest in nodes:
-            self._execute(self._sql["add_node"], (tree, node.level, node.position, digest))
+        rows = [(tree, level, first + offset, digest) for offset, digest in enumerate(digests)]
+        self._connection.executemany(self._sql["add_node"], rows)
 
     def add_key(self, key: str, use: KeyUse) -> None:
         """Remember what an idempotency key stood for."""

@@ -1,0 +1,126 @@
+"""What each command is called, takes and says about itself. Nothing here is heavy to import."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from affidavit.apps.cli.noun_arguments import add_sessions, add_tasks
+from affidavit.apps.cli.parsing import Commands, Parser, add_command, add_common, add_key, add_set
+
+# The same words as in the input schemas, which are too heavy to load here; a test compares them.
+THOUGHT_TYPES: Final = ("plan", "analysis", "decision", "reflection")
+PAYLOADS: Final = ("keep", "hash")
+
+
+def build_parser() -> Parser:
+    """The parser of the whole command line."""
+    parser = Parser(
+        prog="affidavit",
+        description="The sworn record of what AI agents did and why.",
+        epilog="Exit codes: 0 done, 1 something recorded does not hold, 2 wrong call, "
+        "3 nothing to verify or could not be verified, 4 environment, 70 a bug.",
+    )
+    add_common(parser)
+    parser.add_argument("--version", action="store_const", const="version:version", dest="handler")
+    parser.set_defaults(handler="welcome:welcome")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for add in (_add_init, _add_settings, _add_record, _add_thoughts, add_sessions, add_tasks):
+        add(commands)
+    for add in (_add_verify, _add_rebuild, _add_doctor, _add_version):
+        add(commands)
+    return parser
+
+
+def _add_init(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "init",
+        "ledger_commands:init",
+        "make the ledger, or show the one that is there",
+        "An existing ledger is changed only where --set or --payloads say so.",
+    )
+    add_set(parser)
+    parser.add_argument(
+        "--payloads",
+        choices=PAYLOADS,
+        help="keep what tools were asked and answered (keep, the choice for a new ledger), "
+        "or only digests of it (hash)",
+    )
+
+
+def _add_settings(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "settings",
+        "ledger_commands:settings",
+        "show the settings in force, or change them",
+        "Every change is recorded in the log.",
+    )
+    add_set(parser)
+    parser.add_argument("--by", metavar="WHO", help="who changes them")
+    add_key(parser)
+
+
+def _add_record(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "record",
+        "record:record",
+        "record a decision, and why",
+        "Makes the ledger where there is none. Every character is kept as it is given.",
+    )
+    parser.add_argument("--type", required=True, choices=THOUGHT_TYPES, help="what kind it is")
+    parser.add_argument("--task", required=True, metavar="ID", help="the task it belongs to")
+    parser.add_argument("--agent", required=True, metavar="NAME", help="who decided")
+    parser.add_argument("--session", metavar="ID", help="the open session it is part of")
+    parser.add_argument(
+        "content",
+        nargs="?",
+        metavar="CONTENT",
+        help="the text; `-`, or nothing, reads standard input",
+    )
+    add_key(parser)
+
+
+def _add_thoughts(commands: Commands) -> None:
+    parser = add_command(
+        commands, "thoughts", "record:thoughts", "show recorded decisions, oldest first"
+    )
+    parser.add_argument("--task", metavar="ID", help="only those of this task")
+    parser.add_argument("--session", metavar="ID", help="only those of this session")
+    parser.add_argument("--type", choices=THOUGHT_TYPES, help="only those of this kind")
+    parser.add_argument("--after", metavar="ID", help="only those behind this record")
+    parser.add_argument("--limit", type=int, metavar="N", help="at most so many (default: all)")
+
+
+def _add_verify(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "verify",
+        "verify:verify",
+        "check that nothing recorded was changed",
+        "The whole ledger, or one chain of records. Exit code 0: all holds; 1: something does "
+        "not; 3: there is nothing to verify.",
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--session", metavar="ID", help="only the records of this session")
+    which.add_argument("--task", metavar="ID", help="only the records of this task")
+
+
+def _add_rebuild(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "rebuild",
+        "ledger_commands:rebuild",
+        "derive every table again from the log, and put right what differs",
+        "This removes traces of tampering: keep a copy of the file, and run --check, first.",
+    )
+    parser.add_argument("--check", action="store_true", help="only say what differs")
+
+
+def _add_doctor(commands: Commands) -> None:
+    add_command(commands, "doctor", "doctor:doctor", "find what is wrong with the ledger's place")
+
+
+def _add_version(commands: Commands) -> None:
+    add_command(commands, "version", "version:version", "show the versions in use")

@@ -1,0 +1,159 @@
+"""The commands about a ledger as a whole: init, settings, rebuild."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from affidavit.apps.cli.opening import (
+    ledger_path,
+    open_for_reading,
+    open_for_writing,
+    open_or_create,
+)
+from affidavit.apps.cli.render import Answer, count, fields, one_line
+from affidavit.errors import InputError
+from affidavit.ledger.ledger import Ledger
+from affidavit.ledger.settings import SETTINGS, Value
+
+_KEPT = (
+    "What tools were asked and answered is kept (payloads=keep). "
+    "To keep only digests of it: affidavit init --payloads hash"
+)
+
+
+def init(args: argparse.Namespace) -> Answer:
+    """Make the ledger; one that is there is changed only where this is said."""
+    path = ledger_path(args)
+    chosen = _read_settings(args.set)
+    if args.payloads is not None:
+        chosen["payloads"] = args.payloads
+    if _is_new(path):
+        with open_or_create(args, {"payloads": "keep", **chosen}) as ledger:
+            return _describe_init(ledger, path, created=True)
+    if not chosen:
+        with open_for_reading(args) as ledger:
+            return _describe_init(ledger, path, created=False)
+    with open_for_writing(args) as ledger:
+        before = ledger.settings
+        after = ledger.set(**chosen)
+        changed = {name: after[name] for name in after if before[name] != after[name]}
+        return _describe_init(ledger, path, created=False, changed=changed)
+
+
+def _is_new(path: str) -> bool:
+    # An empty file is what a start that was cut short leaves behind.
+    target = Path(path)
+    try:
+        return not target.exists() or (target.is_file() and target.stat().st_size == 0)
+    except OSError:
+        return True
+
+
+def _describe_init(
+    ledger: Ledger, path: str, *, created: bool, changed: Mapping[str, Value] | None = None
+) -> Answer:
+    settings, entries = ledger.settings, len(ledger)
+    data = {
+        "ledger": path,
+        "ledger_id": ledger.ledger_id,
+        "created": created,
+        "entries": entries,
+        "settings": settings,
+        "changed": dict(changed or {}),
+    }
+    verb = "Created the ledger" if created else "There is a ledger already:"
+    lines = [f"{verb} {one_line(path)}"]
+    shown: list[tuple[str, object]] = [("id", ledger.ledger_id)]
+    if not created:
+        shown.append(("entries", f"{entries:,}"))
+    lines += fields([*shown, ("settings", _one_line_settings(settings))])
+    if created and settings["payloads"] == "keep":
+        lines.append(_KEPT)
+    if changed is not None:
+        lines.append(f"Changed: {_one_line_settings(changed) or 'nothing, it was so before'}")
+    elif not created:
+        lines.append("Nothing was changed.")
+    return Answer(data, lines)
+
+
+def _one_line_settings(settings: Mapping[str, Value]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(settings.items()))
+
+
+def _read_settings(given: list[str]) -> dict[str, Value]:
+    """NAME=VALUE words; whether a value is allowed is for the ledger to say."""
+    chosen: dict[str, Value] = {}
+    for word in given:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise InputError(
+                f"--set: {word!r:.100} is not NAME=VALUE",
+                hint="For example --set writeback=reflection.",
+                field="set",
+            )
+        known = SETTINGS.get(name)
+        is_number = known is not None and type(known.default) is int and value.isdecimal()
+        chosen[name] = int(value[:10]) if is_number else value
+    return chosen
+
+
+def settings(args: argparse.Namespace) -> Answer:
+    """Show the settings, changed before if this is asked for."""
+    chosen = _read_settings(args.set)
+    if not chosen:
+        for option, value in (("--by", args.by), ("--idempotency-key", args.idempotency_key)):
+            if value is not None:
+                raise InputError(f"{option} goes with --set NAME=VALUE: there is nothing to change")
+        with open_for_reading(args) as ledger:
+            now = ledger.settings
+    else:
+        with open_for_writing(args) as ledger:
+            now = ledger.set(by=args.by, idempotency_key=args.idempotency_key, **chosen)
+    return Answer({"settings": now}, _explain_settings(now))
+
+
+def _explain_settings(now: Mapping[str, Value]) -> Iterator[str]:
+    for name, value in sorted(now.items()):
+        known = SETTINGS[name]
+        allowed = known.allowed
+        choices = (
+            f"{allowed.start} to {allowed.stop - 1}"
+            if isinstance(allowed, range)
+            else ", ".join(map(str, allowed))
+        )
+        yield f"{name} = {value}"
+        yield f"    {known.meaning}"
+        yield f"    one of: {choices}" if not isinstance(allowed, range) else f"    {choices}"
+
+
+def rebuild(args: argparse.Namespace) -> Answer:
+    """Derive the views again; what cannot be put right decides the exit code."""
+    if args.check:
+        with open_for_reading(args) as ledger:
+            found = remains = ledger.rebuild(check=True)
+    else:
+        with open_for_writing(args) as ledger:
+            found = ledger.rebuild()
+            remains = found if found.valid else ledger.rebuild(check=True)
+    data: dict[str, Any] = {**found.to_dict(), "remaining_count": remains.difference_count}
+    lines = [_sum_up_rebuild(args.check, found.difference_count, remains.difference_count)]
+    for one in found.differences:
+        index = "-" if one["index"] is None else one["index"]
+        lines.append(
+            f"  {one['code']}  entry {index}, {one_line(one['place'])}: {one_line(one['message'])}"
+        )
+    return Answer(data, lines, 0 if remains.valid else 1)
+
+
+def _sum_up_rebuild(check: bool, found: int, remaining: int) -> str:
+    if found == 0:
+        return "Every table is what the log says."
+    differences = count(found, "difference")
+    if check:
+        return f"{differences} between the tables and the log; nothing was changed."
+    if remaining == 0:
+        return f"{differences} between the tables and the log; all were put right."
+    return f"{differences} between the tables and the log; {remaining:,} cannot be put right."

@@ -1,0 +1,147 @@
+"""What the commands about sessions and tasks are called, take and say about themselves."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from affidavit.apps.cli.parsing import Commands, add_command, add_key, add_noun, read_age_us
+from affidavit.core.lifecycle import TASK_STATES
+
+# The same words as in the input schemas, which are too heavy to load here; a test compares them.
+SESSION_STATES: Final = ("open", "sealed", "ended")
+END_REASONS: Final = ("done", "lost", "failed")
+CLEARABLE: Final = ("project_id", "description", "priority", "assignee")
+
+
+def add_sessions(commands: Commands) -> None:
+    """`affidavit session ...`."""
+    verbs = add_noun(commands, "session", "start, list, show, seal and end sessions")
+    _add_session_start(verbs)
+    parser = add_command(verbs, "list", "session:list_", "show sessions, newest first")
+    parser.add_argument("--task", metavar="ID", help="only those of this task")
+    parser.add_argument("--state", choices=SESSION_STATES, help="only those in this state")
+    parser.add_argument("--after", metavar="ID", help="only those older than this session")
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help="(default: 100)")
+    parser = add_command(verbs, "show", "session:show", "show one session")
+    parser.add_argument("session", metavar="ID")
+    parser = add_command(
+        verbs,
+        "seal",
+        "session:seal",
+        "seal a session: its records get one root, and it takes no more",
+        "Its chain is verified first. Sealing it again gives the same answer.",
+    )
+    parser.add_argument("session", nargs="?", metavar="ID")
+    parser.add_argument(
+        "--idle",
+        type=read_age_us,
+        metavar="AGE",
+        help="instead: every unsealed session that has records and was not touched for "
+        "this long (30m, 24h, 7d)",
+    )
+    add_key(parser)
+    parser = add_command(verbs, "root", "session:root", "show the root of a sealed session")
+    parser.add_argument("session", metavar="ID")
+    parser = add_command(
+        verbs, "end", "session:end", "end a session", "Ending it again gives the same answer."
+    )
+    parser.add_argument("session", metavar="ID")
+    parser.add_argument("--reason", choices=END_REASONS, default="done", help="(default: done)")
+    add_key(parser)
+
+
+def _add_session_start(verbs: Commands) -> None:
+    parser = add_command(
+        verbs,
+        "start",
+        "session:start",
+        "start a session",
+        "Makes the ledger where there is none.",
+    )
+    parser.add_argument("intent", metavar="INTENT", help="what it is for")
+    parser.add_argument("--caller", metavar="NAME", help="who starts it")
+    parser.add_argument("--task", metavar="ID", help="the task it works on")
+    parser.add_argument("--session", metavar="ID", help="its id (default: a fresh one)")
+    parser.add_argument("--continues", metavar="ID", help="the sealed or ended one it goes on from")
+    parser.add_argument("--project", metavar="NAME")
+    parser.add_argument("--model", metavar="NAME")
+    parser.add_argument(
+        "--proof-grade", action="store_true", help="seal only behind a closing reflection"
+    )
+    add_key(parser)
+
+
+def add_tasks(commands: Commands) -> None:
+    """`affidavit task ...`."""
+    verbs = add_noun(commands, "task", "create, list, change and finish tasks")
+    parser = add_command(
+        verbs, "create", "task:create", "create a task", "Makes the ledger where there is none."
+    )
+    parser.add_argument("title", metavar="TITLE")
+    parser.add_argument("--status", choices=TASK_STATES, default="INIT", help="(default: INIT)")
+    _add_task_fields(parser)
+    add_key(parser)
+    parser = add_command(verbs, "get", "task:get", "show one task")
+    parser.add_argument("task", metavar="ID")
+    _add_task_list(verbs)
+    _add_task_update(verbs)
+    parser = add_command(
+        verbs,
+        "transition",
+        "task:transition",
+        "move a task along its lifecycle",
+        "INIT, GATHER, ANALYZE, PLAN, APPLY, VERIFY, DONE; from VERIFY back to GATHER; "
+        "CANCELLED, with a reason, from everywhere.",
+    )
+    parser.add_argument("task", metavar="ID")
+    parser.add_argument("to", metavar="STATE", choices=TASK_STATES, help=", ".join(TASK_STATES))
+    parser.add_argument("--reason", metavar="TEXT", help="why; needed to cancel")
+    add_key(parser)
+    add_command(verbs, "next", "task:next_", "show every task that is not finished, oldest first")
+    parser = add_command(
+        verbs, "delete", "task:delete", "delete a task", "Its history stays in the log."
+    )
+    parser.add_argument("task", metavar="ID")
+    parser.add_argument("--reason", metavar="TEXT", help="why")
+    add_key(parser)
+
+
+def _add_task_fields(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--project", metavar="ID", help="the project it belongs to")
+    parser.add_argument("--description", metavar="TEXT")
+    parser.add_argument("--priority", metavar="TEXT")
+    parser.add_argument("--assignee", metavar="NAME")
+
+
+def _add_task_list(verbs: Commands) -> None:
+    parser = add_command(verbs, "list", "task:list_", "show tasks, oldest first")
+    parser.add_argument("--status", choices=TASK_STATES, help="only those in this state")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--project", metavar="ID", help="only those of this project")
+    which.add_argument("--no-project", action="store_true", help="only those without a project")
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help="(default: 100)")
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N")
+    parser.add_argument("--include-deleted", action="store_true", help="deleted ones too")
+
+
+def _add_task_update(verbs: Commands) -> None:
+    parser = add_command(
+        verbs,
+        "update",
+        "task:update",
+        "change fields of a task",
+        "A task is DONE only after a record of it was written.",
+    )
+    parser.add_argument("task", metavar="ID")
+    parser.add_argument("--title", metavar="TEXT")
+    parser.add_argument("--status", choices=TASK_STATES)
+    _add_task_fields(parser)
+    parser.add_argument(
+        "--clear",
+        action="append",
+        default=[],
+        choices=CLEARABLE,
+        help="leave this field without a value; may be repeated",
+    )
+    add_key(parser)

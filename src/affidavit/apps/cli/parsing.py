@@ -1,0 +1,100 @@
+"""The pieces command lines are made of: the parser, a command, a noun with its verbs, and options.
+
+A command names its handler as "module:function" of this package; `main` loads it when it is called.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any, Final, NoReturn
+
+from affidavit.errors import InputError
+
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+Commands = Any  # argparse's own type for sub-commands is private
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose refusals are errors like any other: one line, a hint, a code."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("allow_abbrev", False)
+        super().__init__(**options)
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the call."""
+        raise InputError(message, hint=f"See `{self.prog} --help`.")
+
+
+def list_commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """This parser and all below it, in the order of the help."""
+    found = [parser]
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to ask
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for below in action.choices.values():
+                found += list_commands(below)
+    return found
+
+
+def add_command(commands: Commands, name: str, handler: str, help_: str, more: str = "") -> Parser:
+    """A command with its help and its handler."""
+    text = f"{help_[0].upper()}{help_[1:]}. {more}".strip()
+    parser: Parser = commands.add_parser(name, help=help_, description=text)
+    add_common(parser)
+    parser.set_defaults(handler=handler)
+    return parser
+
+
+def add_noun(commands: Commands, name: str, help_: str) -> Commands:
+    """A noun; its verbs are added to what this returns."""
+    parser: Parser = commands.add_parser(name, help=help_, description=f"{name}: {help_}.")
+    add_common(parser)
+    return parser.add_subparsers(
+        title="commands", metavar="COMMAND", dest=f"{name}_command", required=True
+    )
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """What may stand before or after every command; SUPPRESS keeps the later from undoing it."""
+    parser.add_argument(
+        "--ledger",
+        metavar="PATH",
+        default=argparse.SUPPRESS,
+        help="the ledger's file (else AFFIDAVIT_LEDGER, else this user's own)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="answer with one JSON document: {ok, data} or {ok, error}",
+    )
+
+
+def add_key(parser: argparse.ArgumentParser) -> None:
+    """What every writing command may be given."""
+    parser.add_argument(
+        "--idempotency-key",
+        metavar="KEY",
+        help="makes a retry safe: the same key with the same input gives the first answer",
+    )
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Settings, as words."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="choose a setting; may be repeated (`affidavit settings` explains each)",
+    )
+
+
+def read_age_us(text: str) -> int:
+    """A length of time such as 30m, 24h or 7d."""
+    match = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an age such as 30m, 24h or 7d")
+    return int(match[1]) * _SECONDS[match[2]] * 1_000_000

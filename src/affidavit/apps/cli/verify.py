@@ -1,0 +1,145 @@
+"""`affidavit verify`: the verdict, what it rests on, and what it does not."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from affidavit.apps.cli.opening import open_for_reading
+from affidavit.apps.cli.render import Answer, count, one_line
+from affidavit.ledger.ledger import Ledger
+from affidavit.verify.findings import UNCHECKED_TAIL, ChainReport, Finding, Report
+
+HOLDS, VIOLATION, NOTHING = "holds", "violation", "nothing to verify"
+_EXIT_CODES: Final = {HOLDS: 0, VIOLATION: 1, NOTHING: 3}
+_SHOWN_MAX: Final = 100
+_NAMES: Final = {
+    "entries": ("entry", "entries"),
+    "thoughts": ("record", "records"),
+    "sessions": ("session", "sessions"),
+    "seals": ("seal", "seals"),
+    "tasks": ("task version", "task versions"),
+    "settings": ("setting change", "setting changes"),
+    "nodes": ("tree node", "tree nodes"),
+}
+_OTHERS_UNCHECKED: Final = (
+    "only the records of this chain were walked; `affidavit verify` also checks the log, its tree, "
+    "the seals and every table"
+)
+# What somebody recorded; a ledger without any of it is no evidence of anything.
+_FACTS: Final = ("thoughts", "sessions", "tasks")
+
+
+def verify(args: argparse.Namespace) -> Answer:
+    """Check the whole ledger, or one chain."""
+    with open_for_reading(args) as ledger:
+        if args.session is not None or args.task is not None:
+            return _verify_chain(ledger, args.task, args.session)
+        return _verify_all(ledger)
+
+
+def _verify_all(ledger: Ledger) -> Answer:
+    bar = _Bar() if sys.stderr.isatty() else None
+    try:
+        report = ledger.verify(progress=bar)
+    finally:
+        if bar is not None:
+            bar.clear()
+    verdict = HOLDS if report.valid else VIOLATION
+    if report.valid and not any(report.checked.get(name) for name in _FACTS):
+        verdict = NOTHING
+    data = {
+        "verdict": verdict,
+        "ledger": ledger.location,
+        "ledger_id": ledger.ledger_id,
+        **report.to_dict(),
+    }
+    lines = list(_describe_all(ledger.location, verdict, report))
+    return Answer(data, lines, _EXIT_CODES[verdict])
+
+
+def _describe_all(location: str, verdict: str, report: Report) -> Iterator[str]:
+    where = one_line(location)
+    if verdict == NOTHING:
+        yield f"NOTHING TO VERIFY: nobody has recorded anything in {where}"
+    elif verdict == HOLDS:
+        yield f"HOLDS: everything checked in {where} is as it was recorded"
+    else:
+        yield f"VIOLATION: {count(report.finding_count, 'finding')} in {where}"
+        for finding in report.findings[:_SHOWN_MAX]:
+            yield from _describe_finding(finding)
+        if report.finding_count > _SHOWN_MAX:
+            hidden = report.finding_count - _SHOWN_MAX
+            yield f"  and {hidden:,} more (--json shows up to {len(report.findings):,})"
+    for name, number in report.checked.items():
+        if number:
+            yield f"  checked      {count(number, *_NAMES.get(name, (name, name)))}"
+    yield from (f"  not checked  {one_line(said)}" for said in report.unchecked)
+
+
+def _describe_finding(finding: Finding) -> Iterator[str]:
+    where = "the ledger" if finding.index is None else f"entry {finding.index}"
+    yield f"  {finding.code}  {where}, {one_line(finding.place)}"
+    yield f"      {one_line(finding.message)}"
+
+
+def _verify_chain(ledger: Ledger, task_id: str | None, session_id: str | None) -> Answer:
+    report = ledger.verify_chain(task_id=task_id, session_id=session_id, all=True)
+    name = f"task {one_line(task_id)}" if session_id is None else f"session {one_line(session_id)}"
+    verdict = HOLDS if report.valid else VIOLATION
+    if report.valid and report.record_count == 0:
+        verdict = NOTHING
+    unchecked = [UNCHECKED_TAIL, _OTHERS_UNCHECKED]
+    data = {
+        "verdict": verdict,
+        "ledger": ledger.location,
+        "ledger_id": ledger.ledger_id,
+        "task_id": task_id,
+        "session_id": session_id,
+        **report.to_dict(),
+        "unchecked": unchecked,
+    }
+    lines = list(_describe_chain(name, verdict, report))
+    lines += [f"  not checked  {said}" for said in unchecked]
+    return Answer(data, lines, _EXIT_CODES[verdict])
+
+
+def _describe_chain(name: str, verdict: str, report: ChainReport) -> Iterator[str]:
+    if verdict == NOTHING:
+        yield f"NOTHING TO VERIFY: {name} has no records"
+        return
+    if verdict == HOLDS:
+        yield f"HOLDS: every record of {name} is as it was recorded, in its order"
+    else:
+        yield f"VIOLATION: {report.broken_count:,} of {count(report.record_count, 'record')} broken"
+        yield f"  first        entry {report.first_broken_index}, record " + one_line(
+            report.first_broken_at
+        )
+        yield f"      {one_line(report.reason)}"
+    yield f"  checked      {count(report.record_count, 'record')} of {name}"
+
+
+class _Bar:
+    """A progress bar on a terminal's stderr."""
+
+    _WIDTH = 40
+
+    def __init__(self) -> None:
+        self._shown = -1
+
+    def __call__(self, done: int, size: int) -> None:
+        """Draw it again where it has moved."""
+        percent = 100 * done // max(size, 1)
+        if percent == self._shown:
+            return
+        self._shown = percent
+        full = self._WIDTH * percent // 100
+        bar = "#" * full + "." * (self._WIDTH - full)
+        print(f"\rverifying [{bar}] {percent:3d}%", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take it away again."""
+        if self._shown >= 0:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
