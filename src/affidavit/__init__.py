@@ -29,7 +29,7 @@ from affidavit.errors import (
 )
 
 if TYPE_CHECKING:
-    from affidavit.ledger.ledger import Ledger
+    from affidavit.ledger.ledger import Ledger as Ledger
 
 __version__ = "0.1.0"
 __all__ = [

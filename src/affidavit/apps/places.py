@@ -61,7 +61,7 @@ def ledger_path(given: str | None = None) -> str:
     if not given:
         raise invalid("ledger", "must not be empty", hint="Name a file.")
     # A kind of ledger that is not a file is for the wiring to know, or to refuse.
-    return given if "://" in given else str(_expanded(given, "ledger"))
+    return given if "://" in given else str(_expanded(given, "ledger").absolute())
 
 
 def _folder(kind: str, platform: str = sys.platform) -> Path:

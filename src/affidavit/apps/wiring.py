@@ -41,7 +41,7 @@ def open_ledger(
     """Open the ledger at a path, or make it; the edges say in `source` how facts come in."""
     path = _path(location)
     wanted = check_settings(settings or {})
-    clock, new_id, src = clock or now_us, id_fn or new_uuid, source or Source()
+    clock, new_id, src = clock or now_us, _checked(id_fn) if id_fn else new_uuid, source or Source()
     if network := files.find_network_filesystem(path):
         warnings.warn(
             f"{path} is on a network filesystem ({network}): SQLite's locks are not safe there, "
@@ -95,7 +95,7 @@ def _ledger_id(
         found, now = look(reader)
     if found is not None and all(now[name] == value for name, value in wanted.items()):
         return found
-    fresh = read_id(new_id(), "ledger_id")
+    fresh = new_id()
 
     def unit(tx: Writer) -> str:
         if tx.size() > 0:
@@ -133,6 +133,10 @@ def new_uuid() -> str:
     digits = os.urandom(16).hex()
     variant = "89ab"[int(digits[16], 16) & 3]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+
+
+def _checked(id_fn: Callable[[], str]) -> Callable[[], str]:
+    return lambda: read_id(id_fn())
 
 
 def new_salt() -> bytes:

@@ -107,19 +107,33 @@ def source_json(src: Source) -> str:
     )
 
 
-def encode_thought(at: int, fields: Mapping[str, str], src: Source) -> bytes:
-    """The bytes of `thought.recorded` from values in JSON; equals `encode_entry`, faster."""
-    text = _THOUGHT % {"at": at, "src": source_json(src), **fields}
+def encode_thought(
+    at: int,
+    agent: str,
+    chain: str,
+    content_hash: str,
+    hash_: str,
+    id_: str,
+    parent: str,
+    prev_hash: str,
+    session: str,
+    seq: str,
+    task: str,
+    timestamp: str,
+    type_: str,
+    src: Source,
+) -> bytes:
+    """The bytes of `thought.recorded`; equals `encode_entry`, faster.
+
+    Every value arrives in JSON, but for the two hashes every record has and the type.
+    """
+    text = (
+        f'{{"at":{at},"body":{{"agent_id":{agent},"chain_hash":{chain},'
+        f'"content_hash":{content_hash},"hash":"{hash_}","id":{id_},"parent_chain_hash":{parent},'
+        f'"prev_hash":"{prev_hash}","session_id":{session},"session_seq":{seq},"task_id":{task},'
+        f'"timestamp":{timestamp},"type":"{type_}"}},"kind":"thought.recorded",{source_json(src)}'
+    )
     return _bounded(encode_utf8(text, "entry"))
-
-
-# `thought.recorded` in canonical order; every value arrives in JSON, or as plain hex.
-_THOUGHT: Final = (
-    '{"at":%(at)d,"body":{"agent_id":%(agent)s,"chain_hash":%(chain)s,"content_hash":%(content_hash)s,'
-    '"hash":"%(hash)s","id":%(id)s,"parent_chain_hash":%(parent)s,"prev_hash":"%(prev)s",'
-    '"session_id":%(session)s,"session_seq":%(seq)s,"task_id":%(task)s,'
-    '"timestamp":%(timestamp)s,"type":"%(type)s"},"kind":"thought.recorded",%(src)s'
-)
 
 
 def _bounded(data: bytes) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from affidavit.core.names import (
     NOTE_BYTES_MAX,
+    PAYLOAD_BYTES_MAX,
     check_name,
     check_text,
     check_timestamp,
@@ -155,7 +157,7 @@ class ListTasks(Struct, frozen=True, forbid_unknown_fields=True):
 
 Schema = TypeVar("Schema", bound=Struct)
 
-_TEXTS: Final = {"content": None, "description": None}
+_TEXTS: Final = frozenset(("content", "description"))
 _NOTES: Final = frozenset(("intent", "title", "reason"))
 _ENUMS: Final = frozenset(("type", "status", "state", "to"))
 _PATH = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
@@ -163,29 +165,47 @@ _MISSING = re.compile(r"missing required field `(\w+)`")
 _UNKNOWN = re.compile(r"contains unknown field `(.+)`", re.DOTALL)
 
 
-def read_input(schema: type[Schema], given: Mapping[str, Any], place: str = "") -> Schema:
+def read_input(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
     """Check a call's arguments; the first that is wrong is named in an InputError."""
-    given = {name: value for name, value in given.items() if value is not UNSET}
+    return convert(schema, {name: item for name, item in given.items() if item is not UNSET})
+
+
+def convert(schema: type[Schema], given: Any, place: str = "") -> Schema:
+    """Check arguments that come as one dict; `place` says which, where there are several."""
     try:
         value = msgspec.convert(given, schema)
     except msgspec.ValidationError as error:
         raise _explain(str(error), place) from None
-    for name, item in given.items():
-        if type(item) is str:
-            _check_string(name, item, place)
+    names, texts = _strings(schema)
+    plain = "".join([text for name in names if (text := getattr(value, name))])
+    # Nearly always true, and then every name is fine: its length the schema has checked.
+    if not (plain.isascii() and plain.isprintable()):
+        for name in names:
+            if type(text := getattr(value, name)) is str:
+                check_name(text, place + name)
+    for name, limit in texts:
+        if type(text := getattr(value, name)) is str:
+            check_text(text, place + name, limit)
     return value
 
 
-def _check_string(name: str, value: str, place: str) -> None:
-    if name in _ENUMS:
-        return
-    field = place + name
-    if name in _TEXTS:
-        check_text(value, field)
-    elif name in _NOTES:
-        check_text(value, field, NOTE_BYTES_MAX)
-    else:
-        check_name(value, field)
+@cache
+def _strings(schema: type[Struct]) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
+    """The fields of a schema that hold names, and those that hold texts, with their limits."""
+    names, texts = [], []
+    for field in msgspec.structs.fields(schema):
+        if field.name in _TEXTS:
+            texts.append((field.name, PAYLOAD_BYTES_MAX))
+        elif field.name in _NOTES and field.type is not EndReason:
+            texts.append((field.name, NOTE_BYTES_MAX))
+        elif field.name not in _ENUMS and _holds_text(field.type):
+            names.append(field.name)
+    return tuple(names), tuple(texts)
+
+
+def _holds_text(kind: Any) -> bool:
+    """Whether a field of this type can hold a name."""
+    return kind in (Name, Name | None, Name | None | UnsetType)
 
 
 def _explain(said: str, place: str) -> InputError:

@@ -33,8 +33,10 @@ from affidavit.ledger.inputs import (
     StartSession,
     TransitionTask,
     VerifyChain,
+    convert,
     read_id,
     read_input,
+    read_timestamp,
 )
 from affidavit.ledger.ports import Reader, Writer
 from affidavit.ledger.results import (
@@ -152,40 +154,35 @@ class Ledger:
                 "session_id": session_id,
             },
         )
-        item = self._draft(given, id_fn, now_fn)
+        record_id = self._context.new_id() if id_fn is None else read_id(id_fn())
+        timestamp = self._now() if now_fn is None else read_timestamp(now_fn())
+        drafts = [thoughts.draft(given, record_id, timestamp)]
         src = self._context.src
 
         def unit(tx: Writer) -> tuple[ThoughtRecord, int, int]:
-            row = thoughts.write_thought(tx, item, src)
+            [row] = thoughts.write_thoughts(tx, drafts, src)
             return results.thought_record(row), row.log_index, row.log_index
 
         return self._write(given, unit, _replay_thought, idempotency_key)
-
-    def _draft(
-        self,
-        given: RecordThought,
-        id_fn: Callable[[], str] | None = None,
-        now_fn: Callable[[], str] | None = None,
-    ) -> thoughts.Draft:
-        return thoughts.draft(given, id_fn or self._context.new_id, now_fn or self._now)
 
     def record_thoughts(
         self, records: Iterable[Mapping[str, Any]], *, idempotency_key: str | None = None
     ) -> list[ThoughtRecord]:
         """Record several decisions as one unit, all or nothing, at most 10,000."""
         given = [
-            read_input(RecordThought, _mapping(item, f"records[{place}]"), f"records[{place}].")
+            convert(RecordThought, item, f"records[{place}].")
             for place, item in enumerate(_bounded(records))
         ]
-        items = [self._draft(one) for one in given]
+        timestamp, new_id = self._now(), self._context.new_id
+        drafts = [thoughts.draft(one, new_id(), timestamp) for one in given]
         src = self._context.src
 
         def unit(tx: Writer) -> tuple[list[ThoughtRecord], int, int]:
-            first = tx.size()
-            rows = [thoughts.write_thought(tx, item, src) for item in items]
-            return [results.thought_record(row) for row in rows], first, first + len(rows) - 1
+            rows = thoughts.write_thoughts(tx, drafts, src)
+            found = [results.thought_record(row) for row in rows]
+            return found, rows[0].log_index, rows[-1].log_index
 
-        if not items:
+        if not drafts:
             return []
         return self._write(_Batch(given), unit, _replay_thoughts, idempotency_key)
 
@@ -278,7 +275,7 @@ class Ledger:
             },
         )
         context = self._context
-        fresh = given.session_id or read_id(context.new_id(), "session_id")
+        fresh = given.session_id or context.new_id()
         salt = context.new_salt()
 
         def unit(tx: Writer) -> tuple[Session, int, int]:
@@ -384,7 +381,7 @@ class Ledger:
             },
         )
         context = self._context
-        task_id, salts = read_id(context.new_id()), self._salts()
+        task_id, salts = context.new_id(), self._salts()
 
         def unit(tx: Writer) -> tuple[Task, int, int]:
             return _task_answer(tasks.create_task(tx, given, task_id, salts, context.src))
@@ -569,12 +566,6 @@ class _Update(Struct):
 class _Change(Struct):
     changes: dict[str, Value]
     by: str | None
-
-
-def _mapping(item: Any, field: str) -> Mapping[str, Any]:
-    if not isinstance(item, Mapping) or not all(isinstance(name, str) for name in item):
-        raise invalid(field, "is not a dict of a record's arguments")
-    return item
 
 
 def _bounded(records: Any) -> list[Any]:

@@ -19,7 +19,7 @@ class Result(Struct, frozen=True):
         return shown
 
 
-class ThoughtRecord(Result, frozen=True):
+class ThoughtRecord(Result, frozen=True, gc=False):
     """One decision record; an erased one has no content any more."""
 
     id: str
@@ -129,25 +129,15 @@ class Rebuild(Result, frozen=True):
 
 def thought_record(row: ThoughtRow) -> ThoughtRecord:
     """A record as callers see it."""
-    erased = row.erased_at is not None
+    (
+        index, id_, type_, task_id, agent_id, content, timestamp, prev_hash, hash_, _created_at,
+        session_id, seq, content_hash, chain_hash, parent, at, erased_at,
+    ) = row  # fmt: skip
+    erased = erased_at is not None
     return ThoughtRecord(
-        row.id,
-        row.type,
-        row.task_id,
-        row.agent_id,
-        None if erased else row.content,
-        row.timestamp,
-        row.prev_hash,
-        row.hash,
-        row.session_id,
-        row.log_index,
-        row.at,
-        row.content_hash,
-        row.chain_hash,
-        row.parent_chain_hash,
-        row.session_seq,
-        erased,
-    )
+        id_, type_, task_id, agent_id, None if erased else content, timestamp, prev_hash, hash_,
+        session_id, index, at, content_hash, chain_hash, parent, seq, erased,
+    )  # fmt: skip
 
 
 def session(row: SessionRow, seal: SealRow | None, record_count: int) -> Session:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from affidavit.core.canonical import encode_string
+from affidavit.core.canonical import encode_string as quote
 from affidavit.core.entry import Source, encode_thought
 from affidavit.core.moment import render_time
 from affidavit.core.session import chain_hash, content_hash
@@ -12,77 +13,82 @@ from affidavit.core.thought import ZERO_HASH, task_hash
 from affidavit.core.views import ThoughtRow
 from affidavit.errors import ConflictError, InputError, invalid
 from affidavit.ledger import results
-from affidavit.ledger.inputs import (
-    ListThoughts,
-    RecordThought,
-    read_id,
-    read_timestamp,
-)
-from affidavit.ledger.ports import Reader, SessionHead, Writer
+from affidavit.ledger.inputs import ListThoughts, RecordThought
+from affidavit.ledger.ports import Reader, SessionHead, TaskTip, Writer
 from affidavit.ledger.results import ThoughtRecord
 
 
-class Draft:
+class Draft(NamedTuple):
     """A thought made ready before the write lock: checked, named, timed and encoded."""
 
-    __slots__ = (
-        "agent",
-        "content",
-        "given",
-        "id",
-        "id_json",
-        "session",
-        "task",
-        "time",
-        "timestamp",
+    given: RecordThought
+    id: str
+    timestamp: str
+    id_json: str
+    time_json: str
+    content_json: str
+    task_json: str
+    agent_json: str
+
+
+def draft(given: RecordThought, record_id: str, timestamp: str) -> Draft:
+    """Everything about a record that does not depend on the chains."""
+    return Draft(
+        given,
+        record_id,
+        timestamp,
+        quote(record_id),
+        quote(timestamp),
+        quote(given.content),
+        quote(given.task_id),
+        quote(given.agent_id),
     )
 
-    def __init__(self, given: RecordThought, record_id: str, timestamp: str) -> None:
-        self.given = given
-        self.id = record_id
-        self.timestamp = timestamp
-        self.id_json = encode_string(record_id)
-        self.time = encode_string(timestamp)
-        self.content = encode_string(given.content)
-        self.task = encode_string(given.task_id)
-        self.agent = encode_string(given.agent_id)
-        self.session = None if given.session_id is None else encode_string(given.session_id)
 
+class _Chains:
+    """Where the chains stand while a unit adds to them."""
 
-def draft(given: RecordThought, new_id: Callable[[], str], now: Callable[[], str]) -> Draft:
-    """Everything about a record that does not depend on the chains."""
-    return Draft(given, read_id(new_id()), read_timestamp(now()))
+    def __init__(self, tx: Writer) -> None:
+        self._tx = tx
+        self.tips: dict[str, TaskTip] = {}
+        self.heads: dict[str, SessionHead] = {}
 
-
-def write_thought(tx: Writer, item: Draft, src: Source) -> ThoughtRow:
-    """Append one record, linked to what is newest at this moment."""
-    given, index = item.given, tx.size()
-    tip = tx.task_tip(given.task_id)
-    prev = ZERO_HASH if tip is None else tip.hash
-    own = task_hash(item.content, item.id_json, prev, item.task, item.time, given.type)
-    fields = {
-        "agent": item.agent, "task": item.task, "id": item.id_json, "timestamp": item.time,
-        "type": given.type, "hash": own, "prev": prev, "session": "null", "seq": "null",
-        "content_hash": "null", "chain": "null", "parent": "null",
-    }  # fmt: skip
-    seq = digest = link = parent = None
-    if item.session is not None and given.session_id is not None:
-        head = open_session(tx, given.session_id)
-        seq, parent = head.next_seq, head.chain_hash
-        digest = content_hash(
-            item.agent, item.content, item.id_json, item.session, item.task, item.time, given.type
-        )
-        link = chain_hash(digest, parent)
-        fields.update(
-            session=item.session, seq=str(seq), content_hash=f'"{digest}"', chain=f'"{link}"',
-            parent=f'"{parent}"',
+    def link(self, item: Draft, index: int, src: Source) -> tuple[bytes, ThoughtRow]:
+        """The entry and the row of the next record."""
+        given, at = item.given, self._tx.at
+        _, id_, timestamp, id_json, time, text, task, agent = item
+        type_, task_id, session_id = given.type, given.task_id, given.session_id
+        tip = self.tips.get(task_id) or self._tx.task_tip(task_id)
+        prev = ZERO_HASH if tip is None else tip[0]
+        own = task_hash(text, id_json, prev, task, time, type_)
+        self.tips[task_id] = TaskTip(own, type_)
+        seq = digest = chain = parent = None
+        session = seq_json = digest_json = chain_json = parent_json = "null"
+        if session_id is not None:
+            head = self.heads.get(session_id) or open_session(self._tx, session_id)
+            seq, parent, session = head.next_seq, head.chain_hash, quote(session_id)
+            digest = content_hash(agent, text, id_json, session, task, time, type_)
+            chain = chain_hash(digest, parent)
+            self.heads[session_id] = head._replace(chain_hash=chain, next_seq=seq + 1)
+            seq_json, digest_json = str(seq), f'"{digest}"'
+            chain_json, parent_json = f'"{chain}"', f'"{parent}"'
+        entry = encode_thought(
+            at, agent, chain_json, digest_json, own, id_json, parent_json, prev, session, seq_json,
+            task, time, type_, src,
         )  # fmt: skip
-    row = ThoughtRow(
-        index, item.id, given.type, given.task_id, given.agent_id, given.content, item.timestamp,
-        prev, own, item.timestamp, given.session_id, seq, digest, link, parent, tx.at,
-    )  # fmt: skip
-    tx.append(encode_thought(tx.at, fields, src), row)
-    return row
+        row = ThoughtRow(
+            index, id_, type_, task_id, given.agent_id, given.content, timestamp, prev, own,
+            timestamp, session_id, seq, digest, chain, parent, at,
+        )  # fmt: skip
+        return entry, row
+
+
+def write_thoughts(tx: Writer, drafts: Sequence[Draft], src: Source) -> list[ThoughtRow]:
+    """Append records in order, each linked to what is newest at its moment."""
+    chains = _Chains(tx)
+    linked = [chains.link(item, index, src) for index, item in enumerate(drafts, start=tx.size())]
+    tx.append_thoughts(linked, chains.tips, chains.heads)
+    return [row for _, row in linked]
 
 
 def open_session(tx: Writer, session_id: str) -> SessionHead:
@@ -90,21 +96,15 @@ def open_session(tx: Writer, session_id: str) -> SessionHead:
     head = tx.session_head(session_id)
     if head is None:
         raise session_not_found(session_id)
-    if head.sealed_index is not None:
-        raise ConflictError(
-            f"session {session_id!r:.100} is sealed",
-            code="ERR_SESSION_SEALED",
-            hint="Start a new session with continues= this one.",
-            session_id=session_id,
-        )
-    if head.ended_index is not None:
-        raise ConflictError(
-            f"session {session_id!r:.100} has ended",
-            code="ERR_SESSION_ENDED",
-            hint="Start a new session with continues= this one.",
-            session_id=session_id,
-        )
-    return head
+    if head.sealed_index is None and head.ended_index is None:
+        return head
+    sealed = head.sealed_index is not None
+    raise ConflictError(
+        f"session {session_id!r:.100} {'is sealed' if sealed else 'has ended'}",
+        code="ERR_SESSION_SEALED" if sealed else "ERR_SESSION_ENDED",
+        hint="Start a new session with continues= this one.",
+        session_id=session_id,
+    )
 
 
 def session_not_found(session_id: str, field: str = "session_id") -> InputError:

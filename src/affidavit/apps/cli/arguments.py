@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Final
 
 from affidavit.apps.cli.noun_arguments import add_sessions, add_tasks
@@ -9,6 +10,15 @@ from affidavit.apps.cli.parsing import Commands, Parser, add_command, add_common
 
 # The same words as in the input schemas, which are too heavy to load here; a test compares them.
 THOUGHT_TYPES: Final = ("plan", "analysis", "decision", "reflection")
+_EXIT_CODES: Final = """\
+exit codes:
+  0   done; for verify: everything checked holds
+  1   something recorded does not hold
+  2   the call cannot be carried out as it stands
+  3   there is nothing to verify, or it could not be verified
+  4   the environment: no such ledger, no rights, disk, lock, version
+  70  a bug in affidavit
+"""
 PAYLOADS: Final = ("keep", "hash")
 
 
@@ -17,11 +27,17 @@ def build_parser() -> Parser:
     parser = Parser(
         prog="affidavit",
         description="The sworn record of what AI agents did and why.",
-        epilog="Exit codes: 0 done, 1 something recorded does not hold, 2 wrong call, "
-        "3 nothing to verify or could not be verified, 4 environment, 70 a bug.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_common(parser)
-    parser.add_argument("--version", action="store_const", const="version:version", dest="handler")
+    parser.add_argument(
+        "--version",
+        action="store_const",
+        const="version:version",
+        dest="handler",
+        help="the same as the command",
+    )
     parser.set_defaults(handler="welcome:welcome")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for add in (_add_init, _add_settings, _add_record, _add_thoughts, add_sessions, add_tasks):

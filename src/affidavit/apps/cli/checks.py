@@ -95,7 +95,7 @@ def check_space(subject: Subject) -> Check:
     return Check("space", OK, free)
 
 
-def check_present(subject: Subject) -> Check:
+def check_file(subject: Subject) -> Check:
     """Whether there is a file at all."""
     target = Path(subject.path)
     if not target.exists():
@@ -141,7 +141,7 @@ def check_mode(subject: Subject) -> Check:
     return Check("mode", OK, f"closed to other users ({mode:04o})")
 
 
-def check_opens(subject: Subject) -> Check:
+def check_ledger(subject: Subject) -> Check:
     """Whether it is a ledger, of a version this program knows."""
     with wiring.open_ledger(subject.path, readonly=True, create=False) as ledger:
         version, size = ledger.describe()["schema_version"], len(ledger)
@@ -198,9 +198,9 @@ def _duration(us: int) -> str:
 
 
 STAGES: Final[tuple[tuple[Question, ...], ...]] = (
-    (check_sqlite, check_folder, check_filesystem, check_space, check_present),
+    (check_sqlite, check_folder, check_filesystem, check_space, check_file),
     (check_rights, check_mode),
-    (check_opens,),
+    (check_ledger,),
     (check_integrity, check_clock),
 )
 

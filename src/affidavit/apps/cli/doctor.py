@@ -6,7 +6,7 @@ import argparse
 import warnings
 from collections.abc import Iterator
 
-from affidavit.apps.cli.checks import FAIL, WARN, Check, Subject, examine
+from affidavit.apps.cli.checks import FAIL, STAGES, WARN, Check, Subject, examine
 from affidavit.apps.cli.opening import ledger_path
 from affidavit.apps.cli.render import Answer, count, one_line
 from affidavit.errors import CODES
@@ -55,5 +55,5 @@ def _describe(found: list[Check]) -> Iterator[str]:
     parts = [count(failed, "problem")] if failed else []
     parts += [count(warned, "warning")] if warned else []
     yield " and ".join(parts) + "."
-    if failed:
+    if len(found) < sum(map(len, STAGES)):
         yield "What depends on it was not looked at."

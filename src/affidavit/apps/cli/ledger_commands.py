@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from affidavit.apps.cli.opening import (
+    create,
+    is_new,
     ledger_path,
     open_for_reading,
     open_for_writing,
-    open_or_create,
 )
 from affidavit.apps.cli.render import Answer, count, fields, one_line
 from affidavit.errors import InputError
 from affidavit.ledger.ledger import Ledger
-from affidavit.ledger.settings import SETTINGS, Value
+from affidavit.ledger.settings import SETTINGS, Value, check_settings
 
 _KEPT = (
     "What tools were asked and answered is kept (payloads=keep). "
@@ -30,26 +30,17 @@ def init(args: argparse.Namespace) -> Answer:
     chosen = _read_settings(args.set)
     if args.payloads is not None:
         chosen["payloads"] = args.payloads
-    if _is_new(path):
-        with open_or_create(args, {"payloads": "keep", **chosen}) as ledger:
+    if is_new(path):
+        with create(args, {"payloads": "keep", **chosen}) as ledger:
             return _describe_init(ledger, path, created=True)
     if not chosen:
         with open_for_reading(args) as ledger:
             return _describe_init(ledger, path, created=False)
     with open_for_writing(args) as ledger:
         before = ledger.settings
-        after = ledger.set(**chosen)
+        after = ledger.set(by=None, idempotency_key=None, **chosen)
         changed = {name: after[name] for name in after if before[name] != after[name]}
         return _describe_init(ledger, path, created=False, changed=changed)
-
-
-def _is_new(path: str) -> bool:
-    # An empty file is what a start that was cut short leaves behind.
-    target = Path(path)
-    try:
-        return not target.exists() or (target.is_file() and target.stat().st_size == 0)
-    except OSError:
-        return True
 
 
 def _describe_init(
@@ -84,7 +75,7 @@ def _one_line_settings(settings: Mapping[str, Value]) -> str:
 
 
 def _read_settings(given: list[str]) -> dict[str, Value]:
-    """NAME=VALUE words; whether a value is allowed is for the ledger to say."""
+    """Settings from NAME=VALUE words."""
     chosen: dict[str, Value] = {}
     for word in given:
         name, equals, value = word.partition("=")
@@ -97,7 +88,7 @@ def _read_settings(given: list[str]) -> dict[str, Value]:
         known = SETTINGS.get(name)
         is_number = known is not None and type(known.default) is int and value.isdecimal()
         chosen[name] = int(value[:10]) if is_number else value
-    return chosen
+    return check_settings(chosen)
 
 
 def settings(args: argparse.Namespace) -> Answer:

@@ -11,6 +11,7 @@ from affidavit.core.lifecycle import TASK_STATES
 # The same words as in the input schemas, which are too heavy to load here; a test compares them.
 SESSION_STATES: Final = ("open", "sealed", "ended")
 END_REASONS: Final = ("done", "lost", "failed")
+_LIMIT: Final = "at most so many (default: 100)"
 CLEARABLE: Final = ("project_id", "description", "priority", "assignee")
 
 
@@ -22,9 +23,9 @@ def add_sessions(commands: Commands) -> None:
     parser.add_argument("--task", metavar="ID", help="only those of this task")
     parser.add_argument("--state", choices=SESSION_STATES, help="only those in this state")
     parser.add_argument("--after", metavar="ID", help="only those older than this session")
-    parser.add_argument("--limit", type=int, default=100, metavar="N", help="(default: 100)")
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help=_LIMIT)
     parser = add_command(verbs, "show", "session:show", "show one session")
-    parser.add_argument("session", metavar="ID")
+    parser.add_argument("session", metavar="ID", help="the session's id")
     parser = add_command(
         verbs,
         "seal",
@@ -32,7 +33,7 @@ def add_sessions(commands: Commands) -> None:
         "seal a session: its records get one root, and it takes no more",
         "Its chain is verified first. Sealing it again gives the same answer.",
     )
-    parser.add_argument("session", nargs="?", metavar="ID")
+    parser.add_argument("session", nargs="?", metavar="ID", help="the session's id")
     parser.add_argument(
         "--idle",
         type=read_age_us,
@@ -42,12 +43,14 @@ def add_sessions(commands: Commands) -> None:
     )
     add_key(parser)
     parser = add_command(verbs, "root", "session:root", "show the root of a sealed session")
-    parser.add_argument("session", metavar="ID")
+    parser.add_argument("session", metavar="ID", help="the session's id")
     parser = add_command(
         verbs, "end", "session:end", "end a session", "Ending it again gives the same answer."
     )
-    parser.add_argument("session", metavar="ID")
-    parser.add_argument("--reason", choices=END_REASONS, default="done", help="(default: done)")
+    parser.add_argument("session", metavar="ID", help="the session's id")
+    parser.add_argument(
+        "--reason", choices=END_REASONS, default="done", help="how it ended (default: done)"
+    )
     add_key(parser)
 
 
@@ -64,8 +67,8 @@ def _add_session_start(verbs: Commands) -> None:
     parser.add_argument("--task", metavar="ID", help="the task it works on")
     parser.add_argument("--session", metavar="ID", help="its id (default: a fresh one)")
     parser.add_argument("--continues", metavar="ID", help="the sealed or ended one it goes on from")
-    parser.add_argument("--project", metavar="NAME")
-    parser.add_argument("--model", metavar="NAME")
+    parser.add_argument("--project", metavar="NAME", help="the project it works in")
+    parser.add_argument("--model", metavar="NAME", help="the model that works in it")
     parser.add_argument(
         "--proof-grade", action="store_true", help="seal only behind a closing reflection"
     )
@@ -78,12 +81,14 @@ def add_tasks(commands: Commands) -> None:
     parser = add_command(
         verbs, "create", "task:create", "create a task", "Makes the ledger where there is none."
     )
-    parser.add_argument("title", metavar="TITLE")
-    parser.add_argument("--status", choices=TASK_STATES, default="INIT", help="(default: INIT)")
+    parser.add_argument("title", metavar="TITLE", help="what is to be done")
+    parser.add_argument(
+        "--status", choices=TASK_STATES, default="INIT", help="where it starts (default: INIT)"
+    )
     _add_task_fields(parser)
     add_key(parser)
     parser = add_command(verbs, "get", "task:get", "show one task")
-    parser.add_argument("task", metavar="ID")
+    parser.add_argument("task", metavar="ID", help="the task's id")
     _add_task_list(verbs)
     _add_task_update(verbs)
     parser = add_command(
@@ -94,7 +99,7 @@ def add_tasks(commands: Commands) -> None:
         "INIT, GATHER, ANALYZE, PLAN, APPLY, VERIFY, DONE; from VERIFY back to GATHER; "
         "CANCELLED, with a reason, from everywhere.",
     )
-    parser.add_argument("task", metavar="ID")
+    parser.add_argument("task", metavar="ID", help="the task's id")
     parser.add_argument("to", metavar="STATE", choices=TASK_STATES, help=", ".join(TASK_STATES))
     parser.add_argument("--reason", metavar="TEXT", help="why; needed to cancel")
     add_key(parser)
@@ -102,16 +107,16 @@ def add_tasks(commands: Commands) -> None:
     parser = add_command(
         verbs, "delete", "task:delete", "delete a task", "Its history stays in the log."
     )
-    parser.add_argument("task", metavar="ID")
+    parser.add_argument("task", metavar="ID", help="the task's id")
     parser.add_argument("--reason", metavar="TEXT", help="why")
     add_key(parser)
 
 
 def _add_task_fields(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--project", metavar="ID", help="the project it belongs to")
-    parser.add_argument("--description", metavar="TEXT")
-    parser.add_argument("--priority", metavar="TEXT")
-    parser.add_argument("--assignee", metavar="NAME")
+    parser.add_argument("--description", metavar="TEXT", help="more about it")
+    parser.add_argument("--priority", metavar="TEXT", help="how urgent it is, in your words")
+    parser.add_argument("--assignee", metavar="NAME", help="who does it")
 
 
 def _add_task_list(verbs: Commands) -> None:
@@ -120,7 +125,7 @@ def _add_task_list(verbs: Commands) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--project", metavar="ID", help="only those of this project")
     which.add_argument("--no-project", action="store_true", help="only those without a project")
-    parser.add_argument("--limit", type=int, default=100, metavar="N", help="(default: 100)")
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help=_LIMIT)
     parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N")
     parser.add_argument("--include-deleted", action="store_true", help="deleted ones too")
 
@@ -133,9 +138,9 @@ def _add_task_update(verbs: Commands) -> None:
         "change fields of a task",
         "A task is DONE only after a record of it was written.",
     )
-    parser.add_argument("task", metavar="ID")
-    parser.add_argument("--title", metavar="TEXT")
-    parser.add_argument("--status", choices=TASK_STATES)
+    parser.add_argument("task", metavar="ID", help="the task's id")
+    parser.add_argument("--title", metavar="TEXT", help="what is to be done")
+    parser.add_argument("--status", choices=TASK_STATES, help="where it stands")
     _add_task_fields(parser)
     parser.add_argument(
         "--clear",

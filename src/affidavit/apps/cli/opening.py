@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 
 from affidavit.apps import places, wiring
-from affidavit.apps.cli.render import show_warning
+from affidavit.apps.cli.render import show_note
 from affidavit.core.entry import Source
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.settings import Value
@@ -30,9 +31,29 @@ def open_for_writing(args: argparse.Namespace) -> Ledger:
     return _open(args, readonly=False, create=False)
 
 
-def open_or_create(args: argparse.Namespace, settings: Mapping[str, Value] | None = None) -> Ledger:
-    """The ledger, made where there is none."""
+def create(args: argparse.Namespace, settings: Mapping[str, Value]) -> Ledger:
+    """A new ledger, with settings of its own."""
     return _open(args, readonly=False, create=True, settings=settings)
+
+
+def open_or_create(args: argparse.Namespace) -> Ledger:
+    """The ledger, made where there is none; said, because the path may have been mistyped."""
+    path = ledger_path(args)
+    new = is_new(path)
+    ledger = _open(args, readonly=False, create=True)
+    if new:
+        show_note(f"made a new ledger, {path}")
+    return ledger
+
+
+def is_new(path: str) -> bool:
+    """Whether there is no ledger yet."""
+    target = Path(path)
+    try:
+        # An empty file is what a start that was cut short leaves behind.
+        return not target.exists() or (target.is_file() and target.stat().st_size == 0)
+    except OSError:
+        return True
 
 
 def _open(
@@ -48,5 +69,5 @@ def _open(
             ledger_path(args), readonly=readonly, create=create, settings=settings, source=_SOURCE
         )
     for warning in caught:
-        show_warning(str(warning.message))
+        show_note(f"warning: {warning.message}")
     return ledger

@@ -40,16 +40,20 @@ def list_commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentPars
 
 def add_command(commands: Commands, name: str, handler: str, help_: str, more: str = "") -> Parser:
     """A command with its help and its handler."""
-    text = f"{help_[0].upper()}{help_[1:]}. {more}".strip()
+    text = f"{_sentence(help_)} {more}".strip()
     parser: Parser = commands.add_parser(name, help=help_, description=text)
     add_common(parser)
     parser.set_defaults(handler=handler)
     return parser
 
 
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def add_noun(commands: Commands, name: str, help_: str) -> Commands:
     """A noun; its verbs are added to what this returns."""
-    parser: Parser = commands.add_parser(name, help=help_, description=f"{name}: {help_}.")
+    parser: Parser = commands.add_parser(name, help=help_, description=_sentence(help_))
     add_common(parser)
     return parser.add_subparsers(
         title="commands", metavar="COMMAND", dest=f"{name}_command", required=True
@@ -58,13 +62,14 @@ def add_noun(commands: Commands, name: str, help_: str) -> Commands:
 
 def add_common(parser: argparse.ArgumentParser) -> None:
     """What may stand before or after every command; SUPPRESS keeps the later from undoing it."""
-    parser.add_argument(
+    group = parser.add_argument_group("every command")
+    group.add_argument(
         "--ledger",
         metavar="PATH",
         default=argparse.SUPPRESS,
         help="the ledger's file (else AFFIDAVIT_LEDGER, else this user's own)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--json",
         action="store_true",
         default=argparse.SUPPRESS,

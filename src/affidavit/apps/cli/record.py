@@ -103,5 +103,5 @@ def _describe(one: ThoughtRecord) -> Iterator[str]:
     agent, task = one_line(one.agent_id), one_line(one.task_id)
     yield f"{one_line(one.timestamp)}  {one_line(one.type)} by {agent}, task {task}{session}"
     yield f"  {one_line(one.id)}  entry {one.index}"
-    yield from block("(erased)" if one.content is None else one.content)
+    yield from block("(erased)" if one.content is None else one.content.rstrip("\n"))
     yield ""

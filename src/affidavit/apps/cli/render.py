@@ -48,9 +48,9 @@ def show_error(error: AffidavitError, *, as_json: bool) -> None:
         print(f"  hint: {one_line(error.hint)}", file=sys.stderr)
 
 
-def show_warning(message: str) -> None:
+def show_note(message: str) -> None:
     """Say something on stderr that a person should know."""
-    print(f"affidavit: warning: {one_line(message)}", file=sys.stderr)
+    print(f"affidavit: {one_line(message)}", file=sys.stderr)
 
 
 def _print_json(document: Mapping[str, Any]) -> None:

@@ -153,7 +153,7 @@ def _seal_idle(args: argparse.Namespace) -> Answer:
         "sealed": [one.to_dict() for one in sealed],
         "left": [{"session_id": name, "error": error.to_dict()} for name, error in left],
     }
-    lines = [f"Sealed {count(len(sealed), 'session')} that nobody touched."]
+    lines = [f"Sealed {count(len(sealed), 'session')} left alone for that long."]
     lines += [f"  {one_line(one.session_id)}  root {one.root}" for one in sealed]
     lines += [f"  {one_line(name)}  left: {one_line(error.message)}" for name, error in left]
     return Answer(data, lines, 1 if broken else 0)

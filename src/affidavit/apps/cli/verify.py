@@ -73,9 +73,12 @@ def _describe_all(location: str, verdict: str, report: Report) -> Iterator[str]:
         if report.finding_count > _SHOWN_MAX:
             hidden = report.finding_count - _SHOWN_MAX
             yield f"  and {hidden:,} more (--json shows up to {len(report.findings):,})"
-    for name, number in report.checked.items():
-        if number:
-            yield f"  checked      {count(number, *_NAMES.get(name, (name, name)))}"
+    counted = [
+        count(number, *_NAMES.get(name, (name.removesuffix("s"), name)))
+        for name, number in report.checked.items()
+        if number
+    ]
+    yield f"  checked      {', '.join(counted)}"
     yield from (f"  not checked  {one_line(said)}" for said in report.unchecked)
 
 

@@ -17,7 +17,7 @@ def welcome(args: argparse.Namespace) -> Answer:
     named = f"--ledger {shlex.quote(path)} " if getattr(args, "ledger", None) else ""
     there = Path(path).exists()
     steps = [
-        ("affidavit {}init", "show it" if there else "make it"),
+        ("affidavit {}init", "show the ledger" if there else "make the ledger"),
         (
             "affidavit {}record --type decision --task t1 --agent me 'what, and why'",
             "write down a decision",

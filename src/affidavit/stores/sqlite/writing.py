@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Final
 
 from affidavit.core.merkle import Digest, complete_levels, leaf_hash
@@ -87,25 +88,42 @@ class SqliteWriter(SqliteReader):
         self._next = index + 1
         self._last_at = self.at
         if self._next % TILE_WIDTH == 0:
-            self._complete_tiles()
+            self._complete_tiles(self._next)
         return index
 
+    def append_thoughts(
+        self,
+        linked: Sequence[tuple[bytes, ThoughtRow]],
+        tips: Mapping[str, TaskTip],
+        heads: Mapping[str, SessionHead],
+    ) -> None:
+        """Write records with their rows, and remember where they leave the chains."""
+        first = self._next
+        self.writes += 1
+        if self.first_entry is None:
+            self.first_entry = linked[0][0]
+        log = [
+            (index, entry, sha256(b"\x00" + entry).digest())
+            for index, (entry, _) in enumerate(linked, start=first)
+        ]
+        self._connection.executemany(self._append_sql, log)
+        self._connection.executemany(_INSERT[ThoughtRow], [row for _, row in linked])
+        self._tips.tasks.update(tips)
+        self._tips.sessions.update(heads)
+        self._next = first + len(linked)
+        self._last_at = self.at
+        for size in range(first - first % TILE_WIDTH + TILE_WIDTH, self._next + 1, TILE_WIDTH):
+            self._complete_tiles(size)
+
     def _note(self, row: Row) -> None:
-        if type(row) is ThoughtRow:
-            self._tips.tasks[row.task_id] = TaskTip(row.hash, row.type)
-            head = row.session_id and self._tips.sessions.get(row.session_id)
-            if head and row.chain_hash is not None and row.session_seq is not None:
-                self._tips.sessions[row.session_id] = head._replace(  # type: ignore[index]
-                    chain_hash=row.chain_hash, next_seq=row.session_seq + 1
-                )
-        elif isinstance(row, SessionRow | SealRow):
+        if isinstance(row, SessionRow | SealRow):
             self._tips.sessions.pop(row.session_id, None)
         elif isinstance(row, SettingRow):
             self._tips.values.clear()
 
-    def _complete_tiles(self) -> None:
-        """Keep the log's nodes of every eighth level whose subtree just became complete."""
-        level, size = 0, self._next
+    def _complete_tiles(self, size: int) -> None:
+        """Keep the log's nodes of every eighth level whose subtree is complete at this size."""
+        level = 0
         while size % TILE_WIDTH == 0:
             size //= TILE_WIDTH
             first = (size - 1) * TILE_WIDTH

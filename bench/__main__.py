@@ -1,0 +1,70 @@
+"""Prints every row: figure, reference measured in the same run, ratio, and what is wanted."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import appends, costs, verifying
+from bench.harness import Line, sync_latency_us
+
+
+def main() -> int:
+    """Run the rows; exit 1 where `--strict` and one does not reach what is wanted."""
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="smaller numbers, under 30 s")
+    parser.add_argument("--strict", action="store_true", help="fail where a row falls short")
+    parser.add_argument("--only", default="", help="rows whose group name holds this")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix=".bench-", dir=Path.cwd()) as name:
+        folder = Path(name)
+        print(
+            f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
+            f"{os.cpu_count()} cores; fdatasync of 4 KiB {sync_latency_us(folder):.0f} us"
+        )
+        lines = [
+            line
+            for group, run in rows(folder, quick=chosen.quick).items()
+            if chosen.only in group
+            for line in _show(run())
+        ]
+    short = [line for line in lines if not line.holds]
+    print(f"{len(lines) - len(short)} of {len(lines)} rows reach what is wanted")
+    return 1 if short and chosen.strict else 0
+
+
+def rows(folder: Path, *, quick: bool) -> dict[str, Callable[[], list[Line]]]:
+    """The groups of rows, by name."""
+    blocks, many = (5, 20_000) if quick else (15, 200_000)
+    return {
+        "single": lambda: appends.single(folder, blocks, 100),
+        "batch": lambda: appends.batches(folder, blocks),
+        "threads": lambda: appends.threads(folder, 3 if quick else 7, 8 if quick else 20),
+        "chain": lambda: appends.long_chain(folder, many // 2, blocks, 100),
+        "verify": lambda: verifying.verifying(folder, many, 3 if quick else 5),
+        "size": lambda: verifying.sizes(folder, many // 4),
+        "import": lambda: costs.import_cost(5 if quick else 15),
+        "memory": lambda: costs.memory(folder, many),
+    }
+
+
+def _show(lines: list[Line]) -> list[Line]:
+    for line in lines:
+        ratio = "" if line.ratio is None else f"{line.ratio:.2f}"
+        mark = "ok" if line.holds else "SHORT"
+        print(
+            f"{line.name:<62} {line.figure:>26}  {line.reference:>42}  {ratio:>6}  "
+            f"{line.reach:>9}  {mark}",
+            flush=True,
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""What it costs to start, and how much memory long work takes."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.harness import Line
+
+_MEMORY = """
+import resource, sys
+import affidavit
+from bench.verifying import build
+from pathlib import Path
+build(Path(sys.argv[1]), int(sys.argv[2]), bound=True)
+with affidavit.open(sys.argv[1], readonly=True) as ledger:
+    assert ledger.verify().valid
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform != 'darwin' else 1048576))
+"""
+
+
+def import_cost(rounds: int) -> list[Line]:
+    """`import affidavit` over a bare python, in turns."""
+    bare, ours = [], []
+    for _ in range(rounds):
+        bare.append(_start("pass"))
+        ours.append(_start("import affidavit"))
+    cost = statistics.median(ours) - statistics.median(bare)
+    return [
+        Line(
+            "import affidavit",
+            f"{cost * 1000:.1f} ms over bare python",
+            f"bare python {statistics.median(bare) * 1000:.1f} ms",
+            None,
+            "<= 120 ms",
+            cost <= 0.12,
+        )
+    ]
+
+
+def _start(code: str) -> float:
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return time.perf_counter() - start
+
+
+def memory(folder: Path, many: int) -> list[Line]:
+    """The largest memory of a process that appends and verifies."""
+    command = [sys.executable, "-c", _MEMORY, str(folder / "memory.db"), str(many)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    peak = int(done.stdout)
+    return [
+        Line(
+            f"memory, appending and verifying {many:,}",
+            f"{peak} MB",
+            "-",
+            None,
+            "<= 120 MB",
+            peak <= 120,
+        )
+    ]

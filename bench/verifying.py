@@ -1,0 +1,112 @@
+"""Verifying everything, beside fetching and hashing the same bytes; then each check must bite."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import time
+from pathlib import Path
+
+import affidavit
+from bench import reference
+from bench.appends import CONTENT, thoughts
+from bench.harness import Line, at_least, at_most, paired, show_us
+
+_CORRUPTIONS = (
+    "UPDATE log SET entry = CAST(replace(CAST(entry AS TEXT), '\"plan\"', '\"PLAN\"') || ' ' AS BLOB)"
+    " WHERE log_index = 500",
+    "UPDATE log SET leaf_hash = zeroblob(32) WHERE log_index = 500",
+    "UPDATE thought_records SET content = content || '.' WHERE log_index = 500",
+    "UPDATE thought_records SET hash = upper(hash) WHERE log_index = 500",
+    "UPDATE thought_records SET prev_hash = hash WHERE log_index = 500",
+    "UPDATE thought_records SET agent_id = 'someone' WHERE log_index = 500",
+    "UPDATE thought_records SET at = at + 1 WHERE log_index = 500",
+    "UPDATE merkle_nodes SET hash = zeroblob(32) WHERE tree = 0 AND level = 8 AND position = 1",
+    "UPDATE thought_records SET chain_hash = hash WHERE log_index = 500 AND session_id IS NOT NULL",
+    "UPDATE thought_records SET session_seq = 9 WHERE log_index = 500 AND session_id IS NOT NULL",
+)
+
+
+def build(path: Path, many: int, *, bound: bool) -> None:
+    """A ledger of this many thoughts, in sessions of a thousand or in none."""
+    with affidavit.open(path) as ledger:
+        for _ in range(many // 1_000):
+            session = ledger.start_session(intent="measure").session_id if bound else None
+            ledger.record_thoughts(thoughts(1_000, session_id=session))
+
+
+def verifying(folder: Path, many: int, blocks: int) -> list[Line]:
+    """`verify()` with every check, on one core."""
+    lines = []
+    for name, reach, bound in (("unbound", 0.4, False), ("in sessions", 0.35, True)):
+        path = folder / f"verify-{name.replace(' ', '-')}.db"
+        build(path, many, bound=bound)
+        raw = sqlite3.connect(path)
+        with affidavit.open(path, readonly=True) as ledger:
+
+            def ours(ledger: affidavit.Ledger = ledger) -> None:
+                report = ledger.verify()
+                if not report.valid:
+                    raise SystemExit(f"verify found {report.findings[:3]}")
+
+            def theirs(raw: sqlite3.Connection = raw) -> None:
+                reference.fetch_and_hash(raw)
+
+            pair = paired(ours, theirs, blocks, time.process_time)
+        raw.close()
+        caught = _count_caught(path)
+        lines.append(
+            at_least(
+                f"verify() of {many:,} thoughts, {name} ({caught})",
+                show_us(pair.ours, many),
+                show_us(pair.theirs, many),
+                pair.ratio,
+                reach,
+            )
+        )
+    return lines
+
+
+def _count_caught(path: Path) -> str:
+    """Corrupt one value per check in copies of the ledger that was timed; all must be found."""
+    tried = caught = 0
+    for statement in _CORRUPTIONS:
+        copy = path.with_suffix(".corrupted.db")
+        shutil.copy(path, copy)
+        raw = sqlite3.connect(copy)
+        guards = raw.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for (guard,) in guards:
+            raw.execute(f"DROP TRIGGER {guard}")
+        changed = raw.execute(statement).rowcount
+        raw.commit()
+        raw.close()
+        if changed:
+            tried += 1
+            with affidavit.open(copy, readonly=True) as ledger:
+                found = [f for f in ledger.verify().findings if f.code != "schema_changed"]
+            caught += bool(found)
+        copy.unlink()
+    if caught != tried:
+        raise SystemExit(f"verify missed {tried - caught} of {tried} corruptions")
+    return f"{caught} of {tried} corruptions found"
+
+
+def sizes(folder: Path, many: int) -> list[Line]:
+    """Bytes on disk a thought, beside what was set aside for one."""
+    lines = []
+    for name, allowance, bound in (("unbound", 1_250, False), ("in a session", 1_900, True)):
+        path = folder / f"size-{allowance}.db"
+        build(path, many, bound=bound)
+        each = os.stat(path).st_size / many
+        content = len(CONTENT) + 4
+        lines.append(
+            at_most(
+                f"bytes on disk a thought, {name}",
+                f"{each:,.0f}",
+                f"content {content} + {allowance:,}",
+                each / (content + allowance),
+                1.0,
+            )
+        )
+    return lines
