@@ -26,6 +26,8 @@ from affidavit.ledger.settings import (
 from affidavit.stores.sqlite import files, registry
 
 _HOUR_US = 3_600_000_000
+# RFC 9562: the two top bits of this digit are 10.
+_VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
 def open_ledger(
@@ -131,7 +133,7 @@ def now_us() -> int:
 def new_uuid() -> str:
     """A fresh UUID version 4."""
     digits = os.urandom(16).hex()
-    variant = "89ab"[int(digits[16], 16) & 3]
+    variant = _VARIANT[digits[16]]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
