@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if item.get_closest_marker("long") is None]
     config.hook.pytest_deselected(items=[item for item in items if item not in left])
     items[:] = left
+
+
+def allowed_skips() -> set[str]:
+    """The tests that `skips.txt` allows to be skipped."""
+    lines = Path(__file__).with_name("skips.txt").read_text(encoding="utf-8").splitlines()
+    return {line.split("  ")[0] for line in lines if line and not line.startswith("#")}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write down what was skipped; a skip nobody gave a reason for fails the run."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(session.config, "workerinput"):
+        return
+    skipped = sorted(report.nodeid for report in reporter.stats.get("skipped", []))
+    unnamed = [name for name in skipped if name not in allowed_skips()]
+    if target := os.environ.get("AFFIDAVIT_SKIPS"):
+        lines = [
+            name + ("  NOT NAMED IN tests/skips.txt" if name in unnamed else "") for name in skipped
+        ]
+        Path(target).write_text("\n".join(lines or ["none"]) + "\n", encoding="utf-8")
+    if unnamed and session.exitstatus == pytest.ExitCode.OK:
+        reporter.write_line(f"skipped without a reason in tests/skips.txt: {unnamed}", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture

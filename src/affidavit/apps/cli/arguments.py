@@ -30,7 +30,6 @@ def build_parser() -> Parser:
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_common(parser)
     parser.add_argument(
         "--version",
         action="store_const",
@@ -40,6 +39,7 @@ def build_parser() -> Parser:
     )
     parser.set_defaults(handler="welcome:welcome")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    add_common(parser)
     for add in (_add_init, _add_settings, _add_record, _add_thoughts, add_sessions, add_tasks):
         add(commands)
     for add in (_add_verify, _add_rebuild, _add_doctor, _add_version):

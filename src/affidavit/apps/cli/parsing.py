@@ -54,10 +54,11 @@ def _sentence(text: str) -> str:
 def add_noun(commands: Commands, name: str, help_: str) -> Commands:
     """A noun; its verbs are added to what this returns."""
     parser: Parser = commands.add_parser(name, help=help_, description=_sentence(help_))
-    add_common(parser)
-    return parser.add_subparsers(
+    verbs = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest=f"{name}_command", required=True
     )
+    add_common(parser)
+    return verbs
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

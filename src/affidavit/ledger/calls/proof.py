@@ -1,0 +1,34 @@
+"""Verifying a ledger and deriving its views again."""
+
+from __future__ import annotations
+
+from affidavit.errors import invalid
+from affidavit.ledger import chains, rebuild
+from affidavit.ledger.handle import Handle
+from affidavit.ledger.inputs import VerifyChain, read_input
+from affidavit.ledger.results import Rebuild
+from affidavit.verify.findings import ChainReport, Report
+from affidavit.verify.ledger import Progress, verify_ledger
+
+
+class Proof(Handle):
+    """Calls about what holds."""
+
+    def verify_chain(
+        self, *, task_id: str | None = None, session_id: str | None = None, all: bool = False
+    ) -> ChainReport:
+        """Verify one task's or one session's chain, or every one; stops at the first break."""
+        wanted = read_input(VerifyChain, {"task_id": task_id, "session_id": session_id, "all": all})
+        if wanted.task_id is not None and wanted.session_id is not None:
+            raise invalid("session_id", "give task_id or session_id, not both")
+        with self._context.store.audit() as source:
+            return chains.verify_chain(source, wanted)
+
+    def verify(self, *, progress: Progress | None = None) -> Report:
+        """Verify everything: log, tree, chains, seals, views, payloads and schema."""
+        with self._context.store.audit() as source:
+            return verify_ledger(source, progress)
+
+    def rebuild(self, *, check: bool = False) -> Rebuild:
+        """Derive every view again from the log; `check` only reports what differs."""
+        return rebuild.rebuild(self._context.store, check=check)

@@ -1,0 +1,179 @@
+"""Creating, moving and listing tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, Struct
+
+from affidavit.core.views import TaskRow
+from affidavit.ledger import results, tasks
+from affidavit.ledger.handle import Handle
+from affidavit.ledger.inputs import (
+    REQUIRED,
+    CreateTask,
+    DeleteTask,
+    ListTasks,
+    NameTask,
+    PatchTask,
+    TransitionTask,
+    read_id,
+    read_input,
+)
+from affidavit.ledger.ports import Reader, Writer
+from affidavit.ledger.results import Task, TaskList
+
+
+class Tasks(Handle):
+    """Calls about tasks."""
+
+    def create_task(
+        self,
+        *,
+        title: str = REQUIRED,
+        status: str = "INIT",
+        project_id: str | None = None,
+        description: str | None = None,
+        priority: str | None = None,
+        assignee: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Task:
+        """Create a task."""
+        given = read_input(
+            CreateTask,
+            {
+                "title": title,
+                "status": status,
+                "project_id": project_id,
+                "description": description,
+                "priority": priority,
+                "assignee": assignee,
+            },
+        )
+        context = self._context
+        task_id, salts = context.new_id(), self._salts()
+
+        def unit(tx: Writer) -> tuple[Task, int, int]:
+            return _task_answer(tasks.create_task(tx, given, task_id, salts, context.src))
+
+        return self._write(given, unit, _replay_task, idempotency_key)
+
+    def _salts(self) -> tuple[bytes, bytes]:
+        return self._context.new_salt(), self._context.new_salt()
+
+    def get_task(self, id: str) -> Task | None:
+        """A task by its id; None where there is none or it is deleted."""
+        task_id = read_id(id)
+
+        def ask(reader: Reader) -> Task | None:
+            row = reader.find_task(task_id)
+            if row is None or row.deleted_at is not None:
+                return None
+            return results.task(reader.with_texts(row))
+
+        return self._read(ask)
+
+    def update_task(
+        self,
+        id: str = REQUIRED,
+        *,
+        title: Any = UNSET,
+        status: Any = UNSET,
+        project_id: Any = UNSET,
+        description: Any = UNSET,
+        priority: Any = UNSET,
+        assignee: Any = UNSET,
+        idempotency_key: str | None = None,
+    ) -> Task:
+        """Change a task: None clears, an omitted argument leaves; DONE needs a written reason."""
+        named = read_input(NameTask, {"id": id})
+        patch = read_input(
+            PatchTask,
+            {
+                "title": title,
+                "status": status,
+                "project_id": project_id,
+                "description": description,
+                "priority": priority,
+                "assignee": assignee,
+            },
+        )
+        src, salts = self._context.src, self._salts()
+
+        def unit(tx: Writer) -> tuple[Task, int, int]:
+            return _task_answer(tasks.update_task(tx, named.id, patch, salts, src))
+
+        return self._write(_Update(named.id, patch), unit, _replay_task, idempotency_key)
+
+    def transition_task(
+        self,
+        id: str = REQUIRED,
+        *,
+        to: str = REQUIRED,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Task:
+        """Move a task along its lifecycle; every other move is refused."""
+        given = read_input(TransitionTask, {"id": id, "to": to, "reason": reason})
+        src, salt = self._context.src, self._context.new_salt()
+
+        def unit(tx: Writer) -> tuple[Task, int, int]:
+            return _task_answer(tasks.transition_task(tx, given, salt, src))
+
+        return self._write(given, unit, _replay_task, idempotency_key)
+
+    def delete_task(
+        self,
+        id: str = REQUIRED,
+        *,
+        reason: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Task:
+        """Delete a task; its history stays in the log."""
+        given = read_input(DeleteTask, {"id": id, "reason": reason})
+        src, salt = self._context.src, self._context.new_salt()
+
+        def unit(tx: Writer) -> tuple[Task, int, int]:
+            return _task_answer(tasks.delete_task(tx, given.id, given.reason, salt, src))
+
+        return self._write(given, unit, _replay_task, idempotency_key)
+
+    def list_tasks(
+        self,
+        *,
+        status: str | None = None,
+        project_id: Any = UNSET,
+        limit: int = 100,
+        offset: int = 0,
+        include_deleted: bool = False,
+    ) -> TaskList:
+        """A page of tasks, oldest first; project_id=None means without a project."""
+        wanted = read_input(
+            ListTasks,
+            {
+                "status": status,
+                "project_id": project_id,
+                "limit": limit,
+                "offset": offset,
+                "include_deleted": include_deleted,
+            },
+        )
+        return self._read(lambda reader: tasks.list_tasks(reader, wanted))
+
+    def next_actions(self) -> TaskList:
+        """Every task that is neither done nor cancelled, oldest first."""
+        return self._read(tasks.next_actions)
+
+
+class _Update(Struct):
+    id: str
+    patch: PatchTask
+
+
+def _task_answer(row: TaskRow) -> tuple[Task, int, int]:
+    return results.task(row), row.log_index, row.log_index
+
+
+def _replay_task(tx: Writer, first: int, last: int) -> Task:
+    del last
+    return results.task(tx.with_texts(tx.task_version(first)))

@@ -1,0 +1,94 @@
+"""A handle on a ledger: how calls reach the store, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from msgspec import Struct
+
+from affidavit.ledger import idempotency, thoughts
+from affidavit.ledger.context import Context
+from affidavit.ledger.inputs import read_id
+from affidavit.ledger.ports import Reader, Writer
+
+T = TypeVar("T")
+
+
+class Handle:
+    """Opened, used and closed: what every call needs."""
+
+    def __init__(self, context: Context, close: Callable[[], None]) -> None:
+        self._context = context
+        self._close = ExitStack()
+        self._close.callback(close)
+        self._now = thoughts.minted_time(context.clock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.location} {self.ledger_id}>"
+
+    def close(self) -> None:
+        """Close the handle; facts already acknowledged are on disk."""
+        self._close.close()
+
+    @property
+    def ledger_id(self) -> str:
+        """The id this ledger was created with."""
+        return self._context.ledger_id
+
+    @property
+    def location(self) -> str:
+        """Where the ledger is kept."""
+        return self._context.store.location
+
+    @property
+    def readonly(self) -> bool:
+        """Whether this handle can only read."""
+        return self._context.store.readonly
+
+    def __len__(self) -> int:
+        """How many entries the log has."""
+        return self._read(lambda reader: reader.size())
+
+    def _read(self, ask: Callable[[Reader], T]) -> T:
+        with self._context.store.read() as reader:
+            return ask(reader)
+
+    def _write(
+        self,
+        given: Struct,
+        unit: Callable[[Writer], tuple[T, int, int]],
+        replay: Callable[[Writer, int, int], T],
+        key: str | None,
+    ) -> T:
+        """Run a unit that answers (result, first index, last index), once per idempotency key."""
+        if key is not None:
+            unit = idempotency.once(
+                read_id(key, "idempotency_key"), given, self._context.new_salt(), unit, replay
+            )
+        result, _, _ = self._context.store.write(unit, self._context.clock)
+        return result
+
+    def describe(self) -> dict[str, Any]:
+        """Facts about this ledger for a person: where it is, how large, what clock it runs on."""
+        size, last_at = self._read(lambda reader: (reader.size(), reader.last_at()))
+        return {
+            "ledger_id": self.ledger_id,
+            "entries": size,
+            "readonly": self.readonly,
+            "clock_ahead_us": max(0, last_at - self._context.clock()),
+            **self._context.store.describe(),
+        }
