@@ -1,1 +1,1 @@
-"""Figures beside a reference measured in the same run. `make bench`, or `python -m bench --quick`."""
+"""Figures beside a reference of the same run: `make bench`, `python -m bench --quick`."""

@@ -102,8 +102,13 @@ def batches(folder: Path, blocks: int) -> list[Line]:
         view = [(start + n, *row[1:]) for n, (_, row) in enumerate(pairs)]
         chunks.append((log, view))
     with affidavit.open(folder / "batch.db") as ledger:
+
+        def ours() -> None:
+            ledger.record_thoughts(given.pop())
+
+        given = [thoughts(1_000) for _ in range(blocks)]
         pair = paired(
-            lambda: ledger.record_thoughts(thoughts(1_000)) and None,
+            ours,
             lambda: reference.insert_together(raw, *chunks.pop(0)),
             blocks,
         )

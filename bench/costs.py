@@ -18,7 +18,8 @@ from pathlib import Path
 build(Path(sys.argv[1]), int(sys.argv[2]), bound=True)
 with affidavit.open(sys.argv[1], readonly=True) as ledger:
     assert ledger.verify().valid
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform != 'darwin' else 1048576))
+unit = 1048576 if sys.platform == 'darwin' else 1024
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit)
 """
 
 

@@ -1,4 +1,4 @@
-"""How a ratio is measured: small neighbouring blocks, order swapped, median of the paired ratios."""
+"""How a ratio is measured: neighbouring blocks, order swapped, median of the paired ratios."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import time
@@ -14,8 +13,7 @@ from bench.appends import CONTENT, thoughts
 from bench.harness import Line, at_least, at_most, paired, show_us
 
 _CORRUPTIONS = (
-    "UPDATE log SET entry = CAST(replace(CAST(entry AS TEXT), '\"plan\"', '\"PLAN\"') || ' ' AS BLOB)"
-    " WHERE log_index = 500",
+    "UPDATE log SET entry = CAST(CAST(entry AS TEXT) || ' ' AS BLOB) WHERE log_index = 500",
     "UPDATE log SET leaf_hash = zeroblob(32) WHERE log_index = 500",
     "UPDATE thought_records SET content = content || '.' WHERE log_index = 500",
     "UPDATE thought_records SET hash = upper(hash) WHERE log_index = 500",
@@ -98,7 +96,7 @@ def sizes(folder: Path, many: int) -> list[Line]:
     for name, allowance, bound in (("unbound", 1_250, False), ("in a session", 1_900, True)):
         path = folder / f"size-{allowance}.db"
         build(path, many, bound=bound)
-        each = os.stat(path).st_size / many
+        each = path.stat().st_size / many
         content = len(CONTENT) + 4
         lines.append(
             at_most(

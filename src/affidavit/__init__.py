@@ -45,7 +45,7 @@ __all__ = [
 
 
 def open(  # noqa: A001 - the public name
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] = "",
     *,
     readonly: bool = False,
     create: bool = True,

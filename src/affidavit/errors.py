@@ -120,4 +120,6 @@ CODES: dict[str, CodeInfo] = {
 
 def invalid(field: str, message: str, *, hint: str = "", code: str | None = None) -> InputError:
     """An `InputError` that names its field first, the way every surface prints it."""
-    return InputError(f"{field}: {message}", code=code, hint=hint, field=field)
+    return InputError(
+        f"{field}: {message}", code=code, hint=hint or "Correct it and call again.", field=field
+    )

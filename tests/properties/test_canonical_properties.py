@@ -220,6 +220,13 @@ def test_the_deepest_value_allowed_is_sixty_four_levels(array):
         parse_json(text, "value")
 
 
+@pytest.mark.parametrize("item", [[], {}, [[1]], {"a": {"b": []}}], ids=str)
+def test_siblings_are_not_levels(item):
+    text = json.dumps([item] * 1_000, separators=(",", ":"))
+    assert canonicalize_text(text) == (text, "jcs")
+    assert decode_restricted(text.encode()) == [item] * 1_000
+
+
 def test_brackets_inside_strings_are_not_levels():
     text = json.dumps(['[{"\\' * 100])
     assert canonicalize_text(text) == (text, "jcs")
@@ -307,6 +314,13 @@ def test_the_message_of_a_refusal_can_always_be_encoded(key):
     json.dumps(caught.value.to_dict(), ensure_ascii=False).encode()
 
 
+@pytest.mark.parametrize("key", ["a\nb", "\x1b[2J", "\x7f", "\r"], ids=ascii)
+def test_the_message_of_a_refusal_is_one_printable_line(key):
+    with pytest.raises(InputError) as caught:
+        canonicalize_value({key: object()})
+    assert caught.value.message.isprintable()
+
+
 RAW = {
     "integer_beyond": "[9007199254740992]",
     "integer_below": "[-9007199254740992]",
@@ -323,6 +337,7 @@ RAW = {
     "too_deep_object": '{"a":' * 65 + "1" + "}" * 65,
     "hostile_array": "[" * HOSTILE_DEPTH + "]" * HOSTILE_DEPTH,
     "hostile_object": '{"a":' * HOSTILE_DEPTH + "[]" + "}" * HOSTILE_DEPTH,
+    "hostile_after_siblings": "[" + "[]," * HOSTILE_DEPTH + "[" * 9_000 + "]" * 9_001,
     "white_space_kept": ' {"a" : 1 ,\n"a" : 9007199254740993 }\t',
 }
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from affidavit.core.merkle import (
     EMPTY_ROOT,
     Frontier,
-    Node,
     check_consistency,
     check_inclusion,
-    complete_nodes,
+    complete_levels,
     leaf_hash,
+    levels_root,
     node_hash,
     prove_consistency,
     prove_inclusion,
@@ -155,18 +155,15 @@ def test_all_ways_to_a_root_agree_at_every_size():
             frontier.add(LEAVES[size])
 
 
-def test_the_complete_nodes_are_exactly_the_complete_subtrees_at_every_size():
+def test_the_complete_levels_are_exactly_the_complete_subtrees_at_every_size():
     for size in range(SIZE_MAX + 1):
-        expected = {}
-        level = 1
-        while 1 << level <= size:
-            for position in range(size >> level):
-                start = position << level
-                expected[Node(level, position)] = mth(start, start + (1 << level))
-            level += 1
-        found = complete_nodes(LEAVES[:size])
-        assert len(found) == len(expected)
-        assert dict(found) == expected
+        expected = [LEAVES[:size]]
+        while (width := 1 << len(expected)) <= size:
+            starts = range(0, size - width + 1, width)
+            expected.append([mth(start, start + width) for start in starts])
+        levels = complete_levels(LEAVES[:size])
+        assert levels == expected
+        assert levels_root(levels) == mth(0, size)
 
 
 @pytest.mark.parametrize("size", range(1, EVERY_PAIR_MAX + 1))
@@ -268,6 +265,26 @@ def test_arbitrary_claims_are_refused_and_nothing_else_is_raised(first, second, 
     ):
         with pytest.raises(AffidavitError):
             check()
+
+
+def test_an_inclusion_proof_of_the_wrong_length_is_refused_even_where_the_root_fits():
+    leaf, other = LEAVES[:2]
+    check_inclusion(0, 2, leaf, [other], node_hash(leaf, other))
+    with pytest.raises(IntegrityViolation, match="too long"):
+        check_inclusion(0, 1, leaf, [other], node_hash(other, leaf))
+    with pytest.raises(IntegrityViolation, match="too short"):
+        check_inclusion(0, 2, leaf, [], leaf)
+
+
+def test_a_consistency_proof_of_the_wrong_length_is_refused_even_where_the_roots_fit():
+    third, fourth, before, more = LEAVES[:4]
+    old, new = node_hash(before, third), node_hash(before, node_hash(third, fourth))
+    proof = [third, fourth, before]
+    check_consistency(3, 4, old, new, proof)
+    with pytest.raises(IntegrityViolation, match="too long"):
+        check_consistency(3, 4, node_hash(more, old), node_hash(more, new), [*proof, more])
+    with pytest.raises(IntegrityViolation, match="too short"):
+        check_consistency(3, 4, third, node_hash(third, fourth), proof[:2])
 
 
 def test_a_refusal_shows_the_computed_and_the_expected_root():

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from affidavit.core.canonical import encode_string
 from affidavit.core.entry import (
     BODIES,
     ENTRY_BYTES_MAX,
@@ -19,11 +20,11 @@ from affidavit.core.entry import (
     read_at,
     source_json,
 )
-from affidavit.core.thought import encode_string
 from affidavit.errors import InputError
 
 DIGEST = "ab" * 32
 SALT = bytes(range(32))
+DEFAULT_SOURCE = Source()
 PAYLOAD = {"bytes": 5, "commit": DIGEST}
 TEXT = "2026-04-17T00:00:00Z"
 
@@ -42,6 +43,8 @@ BAD_CONTINUES = [
     *({"chain_hash": "x", "session_id": "s0"}, {"chain_hash": DIGEST, "session_id": ""}),
     {"chain_hash": DIGEST, "session_id": "s0", "more": 1},
 ]
+GOOD_CHANGES = {"status": "DONE", "priority": None, "description": None}
+GOOD_CHANGES |= {"project_id": "p1", "assignee": "agent-1"}
 BAD_CHANGES = [
     *([], "x", 1, {"status": "READY"}, {"status": None}, {"status": []}, {"priority": 1}),
     *({"project_id": ""}, {"assignee": []}, {"description": "text"}, {"title": "text"}),
@@ -57,7 +60,7 @@ SHAPES = {
     "scalar": ("any", [[], {}]),
     "settings": ({"payloads": "keep", "n": 1, "on": True}, ["x", 1, [], {"a": None}, {"a": []}]),
     "continues": ({"chain_hash": DIGEST, "session_id": "s0"}, BAD_CONTINUES),
-    "changes": ({"status": "DONE", "priority": None, "description": None}, BAD_CHANGES),
+    "changes": (GOOD_CHANGES, BAD_CHANGES),
     "state": ("INIT", ["init", "", "READY", *NOT_STRINGS]),
     "thought type": ("plan", ["PLAN", "", "note", *NOT_STRINGS]),
     "end reason": ("done", ["over", "", *NOT_STRINGS]),
@@ -337,23 +340,24 @@ def test_a_larger_entry_is_not_read():
     assert refusal_of(data).code == "ERR_TOO_LARGE"
 
 
-def thought_fields(**changes):
-    """A thought bound to no session, its parts in JSON or as plain hex."""
-    quoted = {"agent": "g1", "id": "r1", "task": "t1", "timestamp": TEXT}
-    fields = {key: encode_string(text) for key, text in quoted.items()}
-    fields |= dict.fromkeys(("chain", "content_hash", "parent", "session", "seq"), "null")
-    return fields | {"hash": DIGEST, "prev": "0" * 64, "type": "plan"} | changes
+def encode_parts(at=1, src=DEFAULT_SOURCE, **changes):
+    """A thought bound to no session, from parts in JSON or as plain hex."""
+    quoted = {"agent": "g1", "id_": "r1", "task": "t1", "timestamp": TEXT}
+    parts = {key: encode_string(text) for key, text in quoted.items()}
+    parts |= dict.fromkeys(("chain", "content_hash", "parent", "session", "seq"), "null")
+    parts |= {"hash_": DIGEST, "prev_hash": "0" * 64, "type_": "plan"}
+    return encode_thought(at=at, src=src, **(parts | changes))
 
 
 def test_a_larger_thought_is_not_written():
     with pytest.raises(InputError) as caught:
-        encode_thought(1, thought_fields(id=encode_string("a" * 65_535)), Source())
+        encode_parts(id_=encode_string("a" * 65_535))
     assert caught.value.code == "ERR_TOO_LARGE"
 
 
 def test_a_thought_with_a_lone_surrogate_is_not_written():
     with pytest.raises(InputError):
-        encode_thought(1, thought_fields(id='"\ud800"'), Source())
+        encode_parts(id_='"\ud800"')
 
 
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
@@ -366,9 +370,11 @@ names = st.fixed_dictionaries(dict.fromkeys(("agent_id", "id", "session_id", "ti
 @settings(deadline=None, max_examples=200)
 def test_a_thought_has_the_bytes_of_any_other_entry(said, client, number):
     src = Source("claimed", client, "hook")
-    fields = thought_fields(
+    found = encode_parts(
+        number,
+        src,
         agent=encode_string(said["agent_id"]),
-        id=encode_string(said["id"]),
+        id_=encode_string(said["id"]),
         session=encode_string(said["session_id"]),
         timestamp=encode_string(said["timestamp"]),
         seq=str(number),
@@ -377,12 +383,12 @@ def test_a_thought_has_the_bytes_of_any_other_entry(said, client, number):
     body = said | dict.fromkeys(("chain_hash", "content_hash", "hash", "parent_chain_hash"), DIGEST)
     body |= {"prev_hash": "0" * 64, "session_seq": number, "task_id": "t1", "type": "plan"}
     expected = encode_entry(number, "thought.recorded", body, src)
-    assert encode_thought(number, fields, src) == expected
+    assert found == expected
     assert expected.decode().endswith("," + source_json(src))
 
 
 def test_a_thought_bound_to_no_session_is_read_back():
-    entry = decode_entry(encode_thought(7, thought_fields(), Source()))
+    entry = decode_entry(encode_parts(7))
     assert (entry.at, entry.kind, entry.body["session_id"]) == (7, "thought.recorded", None)
 
 

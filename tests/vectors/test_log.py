@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from affidavit.core.canonical import encode_string
 from affidavit.core.entry import (
     PAYLOAD_FIELDS,
     commitment,
@@ -19,17 +20,16 @@ from affidavit.core.entry import (
 from affidavit.core.merkle import (
     EMPTY_ROOT,
     Frontier,
-    Node,
     check_consistency,
     check_inclusion,
-    complete_nodes,
+    complete_levels,
     leaf_hash,
     prove_consistency,
     prove_inclusion,
     read_root,
     tree_root,
 )
-from affidavit.core.thought import encode_string, task_hash
+from affidavit.core.thought import task_hash
 
 DATA = Path(__file__).parent / "data" / "affidavit-v1"
 LOG = json.loads((DATA / "log.json").read_text(encoding="utf-8"))
@@ -48,9 +48,8 @@ THOUGHT_INDICES = [index for index, _, _ in CONTENTS]
 
 
 def reader():
-    nodes = {Node(0, position): leaf for position, leaf in enumerate(LEAVES)}
-    nodes.update(complete_nodes(LEAVES))
-    return SimpleNamespace(read_hashes=lambda asked: [nodes[node] for node in asked])
+    levels = complete_levels(LEAVES)
+    return SimpleNamespace(read_hashes=lambda nodes: [levels[n.level][n.position] for n in nodes])
 
 
 def quote(value):
@@ -71,21 +70,23 @@ def test_the_time_is_read_without_reading_the_entry(index):
 @pytest.mark.parametrize("index", THOUGHT_INDICES)
 def test_a_thought_built_from_its_parts_has_the_same_bytes(index):
     at, _, body, src = decode_entry(ENTRIES[index])
-    fields = {
-        "agent": quote(body["agent_id"]),
-        "chain": quote(body["chain_hash"]),
-        "content_hash": quote(body["content_hash"]),
-        "hash": body["hash"],
-        "id": quote(body["id"]),
-        "parent": quote(body["parent_chain_hash"]),
-        "prev": body["prev_hash"],
-        "session": quote(body["session_id"]),
-        "seq": json.dumps(body["session_seq"]),
-        "task": quote(body["task_id"]),
-        "timestamp": quote(body["timestamp"]),
-        "type": body["type"],
-    }
-    assert encode_thought(at, fields, src) == ENTRIES[index]
+    found = encode_thought(
+        at=at,
+        agent=quote(body["agent_id"]),
+        chain=quote(body["chain_hash"]),
+        content_hash=quote(body["content_hash"]),
+        hash_=body["hash"],
+        id_=quote(body["id"]),
+        parent=quote(body["parent_chain_hash"]),
+        prev_hash=body["prev_hash"],
+        session=quote(body["session_id"]),
+        seq=json.dumps(body["session_seq"]),
+        task=quote(body["task_id"]),
+        timestamp=quote(body["timestamp"]),
+        type_=body["type"],
+        src=src,
+    )
+    assert found == ENTRIES[index]
 
 
 def test_the_first_entry_creates_the_ledger():

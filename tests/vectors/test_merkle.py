@@ -9,11 +9,11 @@ import pytest
 from affidavit.core.merkle import (
     EMPTY_ROOT,
     Frontier,
-    Node,
     check_consistency,
     check_inclusion,
-    complete_nodes,
+    complete_levels,
     leaf_hash,
+    levels_root,
     node_hash,
     tree_root,
 )
@@ -75,20 +75,15 @@ def test_the_node_hashes(level):
     assert [node_hash(left, right) for left, right in pairs] == NODES[level]
 
 
-def test_the_complete_nodes_are_every_inner_node():
-    expected = {
-        Node(level, position): digest
-        for level, row in enumerate(NODES[1:], start=1)
-        for position, digest in enumerate(row)
-    }
-    found = complete_nodes(LEAVES)
-    assert len(found) == len(expected)
-    assert dict(found) == expected
+def test_the_complete_levels_are_every_node():
+    assert complete_levels(LEAVES) == NODES
 
 
 @pytest.mark.parametrize("size", range(1, len(LEAVES) + 1))
 def test_the_root_of_every_size(size):
-    assert tree_root(LEAVES[:size]).hex() == ROOTS["root_hashes_hex_by_size_1_to_8"][size - 1]
+    expected = ROOTS["root_hashes_hex_by_size_1_to_8"][size - 1]
+    assert tree_root(LEAVES[:size]).hex() == expected
+    assert levels_root(complete_levels(LEAVES[:size])).hex() == expected
 
 
 @pytest.mark.parametrize("case", cases("inclusion", want_error=False))

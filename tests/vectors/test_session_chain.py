@@ -6,17 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from affidavit.core.canonical import encode_string
 from affidavit.core.entry import decode_entry
 from affidavit.core.merkle import (
-    Node,
     check_inclusion,
-    complete_nodes,
+    complete_levels,
     leaf_hash,
     prove_inclusion,
     tree_root,
 )
 from affidavit.core.session import Continued, Metadata, chain_hash, content_hash, genesis
-from affidavit.core.thought import encode_string
 
 DATA = Path(__file__).parent / "data" / "affidavit-v1"
 SESSION = json.loads((DATA / "session.json").read_text(encoding="utf-8"))
@@ -34,9 +33,8 @@ def content_hash_of(thought):
 
 
 def reader_of(leaves):
-    nodes = {Node(0, position): leaf for position, leaf in enumerate(leaves)}
-    nodes.update(complete_nodes(leaves))
-    return SimpleNamespace(read_hashes=lambda asked: [nodes[node] for node in asked])
+    levels = complete_levels(leaves)
+    return SimpleNamespace(read_hashes=lambda nodes: [levels[n.level][n.position] for n in nodes])
 
 
 def test_the_genesis_is_the_hash_of_the_metadata():

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from affidavit.core.canonical import encode_restricted, hex_digest
-from affidavit.core.thought import ZERO_HASH, encode_string, task_hash
+from affidavit.core.canonical import encode_restricted, encode_string, hex_digest
+from affidavit.core.thought import ZERO_HASH, task_hash
 
 DATA = Path(__file__).parent / "data" / "affidavit-v1"
 PINNED = json.loads((DATA / "pinned.json").read_text(encoding="utf-8"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from affidavit.core.entry import SALT_BYTES, Entry, Source, decode_entry, encode_entry
-from affidavit.errors import InputError, invalid
+from affidavit.core.moment import AT_US_MAX
+from affidavit.core.names import NOTE_BYTES_MAX, check_text
+from affidavit.errors import InputError, IntegrityViolation, invalid
 from affidavit.ledger import sessions
 from affidavit.ledger.context import Context
-from affidavit.ledger.inputs import read_id
+from affidavit.ledger.inputs import read_bool, read_callable, read_id
 from affidavit.ledger.ledger import Ledger
-from affidavit.ledger.ports import Clock, Reader, Store, Writer
+from affidavit.ledger.ports import Clock, Store, Writer
 from affidavit.ledger.settings import (
     Value,
     change_settings,
@@ -25,6 +28,8 @@ from affidavit.ledger.settings import (
 )
 from affidavit.stores.sqlite import files, registry
 
+UNREADABLE = "(unreadable)"
+_IN_ORIGIN = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _HOUR_US = 3_600_000_000
 # RFC 9562: the two top bits of this digit are 10.
 _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
@@ -42,8 +47,12 @@ def open_ledger(
 ) -> Ledger:
     """Open the ledger at a path, or make it; the edges say in `source` how facts come in."""
     path = _path(location)
-    wanted = check_settings(settings or {})
-    clock, new_id, src = clock or now_us, _checked(id_fn) if id_fn else new_uuid, source or Source()
+    readonly, create = read_bool(readonly, "readonly"), read_bool(create, "create")
+    wanted = check_settings({} if settings is None else settings)
+    given_clock, given_ids = read_callable(clock, "clock"), read_callable(id_fn, "id_fn")
+    clock = now_us if given_clock is None else _checked_clock(given_clock)
+    new_id = new_uuid if given_ids is None else _checked_ids(given_ids)
+    src = source or Source()
     if network := files.find_network_filesystem(path):
         warnings.warn(
             f"{path} is on a network filesystem ({network}): SQLite's locks are not safe there, "
@@ -51,16 +60,26 @@ def open_ledger(
             RuntimeWarning,
             stacklevel=3,
         )
+    # Minted before there is a file, so that a bad id or clock leaves none behind.
+    fresh = None if files.exists(path) or path == files.MEMORY else _mint(new_id, clock)
     store = registry.open_store(path, readonly=readonly, create=create)
     try:
-        ledger_id = _ledger_id(store, wanted, clock, new_id, src)
+        ledger_id = _read_id(store) or _create(store, wanted, clock, fresh or new_id(), src)
         context = Context(store, ledger_id, src, clock, new_id, new_salt)
-        if not readonly:
+        if ledger_id == UNREADABLE:
+            _refuse_damaged(store)
+        else:
+            _apply(context, wanted)
             _end_idle_sessions(context)
     except BaseException:
         registry.close_store(store)
         raise
     return Ledger(context, lambda: registry.close_store(store))
+
+
+def _mint(new_id: Callable[[], str], clock: Clock) -> str:
+    clock()
+    return new_id()
 
 
 def _path(location: Any) -> str:
@@ -69,43 +88,47 @@ def _path(location: Any) -> str:
     path = os.fspath(location)
     if not isinstance(path, str):
         raise invalid("path", "is bytes, not text")
+    check_text(path, "path", NOTE_BYTES_MAX)
     if path != files.MEMORY and "://" in path:
         raise InputError(
             f"path: {path.partition('://')[0]!r:.40} is not a kind of ledger this version knows",
             hint="Give the path of a file, or ':memory:'.",
             field="path",
         )
-    return path if path in (files.MEMORY, "") else str(Path(path).expanduser())
+    try:
+        return path if path == files.MEMORY else str(Path(path).expanduser())
+    except RuntimeError as error:  # ~somebody who does not exist
+        raise invalid("path", str(error)) from None
 
 
-def _ledger_id(
-    store: Store,
-    wanted: Mapping[str, Value],
-    clock: Clock,
-    new_id: Callable[[], str],
-    src: Source,
-) -> str:
-    """The id in the first entry, which this writes when the log is still empty."""
+def _read_id(store: Store) -> str | None:
+    """The id in the first entry; None for a ledger that has none yet.
 
-    def look(reader: Reader) -> tuple[str | None, dict[str, Value]]:
-        if reader.size() == 0:
-            return None, {}
-        created = decode_entry(reader.entry(0))
-        return created.body["ledger_id"], read_settings(reader)
-
+    A damaged first entry stops writing, but not a reader: it is what verification must tell of.
+    """
     with store.read() as reader:
-        found, now = look(reader)
-    if found is not None and all(now[name] == value for name, value in wanted.items()):
-        return found
-    fresh = new_id()
+        try:
+            if reader.size() == 0:
+                return UNREADABLE if store.readonly or reader.has_views() else None
+            created = decode_entry(reader.entry(0))
+        except (InputError, IntegrityViolation):
+            return UNREADABLE
+    return str(created.body["ledger_id"]) if created.kind == "ledger.created" else UNREADABLE
+
+
+def _create(
+    store: Store, wanted: Mapping[str, Value], clock: Clock, fresh: str, src: Source
+) -> str:
+    """Write the first entry; another process may have been faster."""
+    # An origin is a URL without a scheme, and a caller's ids may be anything.
+    name = fresh if _IN_ORIGIN.match(fresh) else new_uuid()
 
     def unit(tx: Writer) -> str:
         if tx.size() > 0:
-            change_settings(tx, wanted, None, src)
             return str(decode_entry(tx.entry(0)).body["ledger_id"])
         body = {
             "ledger_id": fresh,
-            "origin": f"affidavit.local/{fresh}",
+            "origin": f"affidavit.local/{name}",
             "settings": initial_settings(wanted),
         }
         tx.append(encode_entry(*Entry(tx.at, "ledger.created", body, src)), None)
@@ -114,7 +137,27 @@ def _ledger_id(
     return store.write(unit, clock)
 
 
+def _refuse_damaged(store: Store) -> None:
+    if not store.readonly:
+        raise IntegrityViolation(
+            f"{store.location} does not begin as a ledger does",
+            hint="Keep the file as it is and run `affidavit verify`; nothing was written.",
+        )
+
+
+def _apply(context: Context, wanted: Mapping[str, Value]) -> None:
+    """Record the settings asked for that are not in force."""
+    with context.store.read() as reader:
+        now = read_settings(reader)
+    if any(now[name] != value for name, value in wanted.items()):
+        context.store.write(
+            lambda tx: change_settings(tx, wanted, None, context.src), context.clock
+        )
+
+
 def _end_idle_sessions(context: Context) -> None:
+    if context.store.readonly:
+        return
     with context.store.read() as reader:
         hours = int(read_settings(reader)["session_idle_hours"])
         limit = context.clock() - hours * _HOUR_US
@@ -137,8 +180,18 @@ def new_uuid() -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
-def _checked(id_fn: Callable[[], str]) -> Callable[[], str]:
+def _checked_ids(id_fn: Callable[[], str]) -> Callable[[], str]:
     return lambda: read_id(id_fn())
+
+
+def _checked_clock(clock: Clock) -> Clock:
+    def now() -> int:
+        at_us = clock()
+        if type(at_us) is not int or not 0 <= at_us <= AT_US_MAX:
+            raise invalid("clock", f"{at_us!r:.40} is not integer microseconds since 1970")
+        return at_us
+
+    return now
 
 
 def new_salt() -> bytes:

@@ -43,7 +43,8 @@ _COLON: _Kinds = ("colon",)
 _AFTER: _Kinds = ("comma", "close")
 _END: _Kinds = ()
 _PAIR = {"{": "}", "[": "]"}
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"|([\[{])|([\]}])', re.DOTALL)
+# A string without an end takes all that is left, so that hostile text costs one pass.
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
 
 # The standard library's escapes are those of RFC 8785: \" \\ \b \f \n \r \t and \u00xx in lower
 # case.
@@ -64,7 +65,7 @@ def hex_digest(data: bytes) -> str:
 
 def encode_restricted(value: Any) -> bytes:
     """The canonical bytes of a restricted value; anything else is an input error."""
-    _check_restricted(value, "value", 0)
+    _check_restricted(value, _Place(None, "value"), 0)
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return encode_utf8(text, "value")
 
@@ -95,37 +96,62 @@ def decode_utf8(data: bytes, field: str) -> str:
         raise InputError(f"{field}: not UTF-8 at byte {error.start}", field=field) from None
 
 
-def _check_restricted(value: Any, path: str, depth: int) -> None:
+class _Place(NamedTuple):
+    """Where in a value we are; written out only when there is something to say about it."""
+
+    above: _Place | None
+    step: str | int
+
+    def __str__(self) -> str:
+        steps: list[str] = []
+        place: _Place | None = self
+        while place is not None:
+            steps.append(_show_step(place.step) if place.above else str(place.step))
+            place = place.above
+        return "".join(reversed(steps))[:400]
+
+
+def _show_step(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    return "." + step[:40].encode("ascii", "backslashreplace").decode()
+
+
+def _check_restricted(value: Any, place: _Place, depth: int) -> None:
     kind = type(value)
     if kind is str:
         if "\x00" in value:
-            raise InputError(f"{path}: has a NUL character", field=path)
+            raise _refusal(place, "has a NUL character")
     elif value is None or kind is bool:
         return
     elif kind is int:
-        _check_integer(value, path)
+        _check_integer(value, place)
     elif kind is dict or kind is list:
         if depth >= DEPTH_MAX:
-            raise InputError(f"{path}: deeper than {DEPTH_MAX} levels", field=path)
-        for place, item in _items(value, path):
-            _check_restricted(item, place, depth + 1)
+            raise _refusal(place, f"deeper than {DEPTH_MAX} levels")
+        for step, item in _steps(value, place):
+            _check_restricted(item, _Place(place, step), depth + 1)
     else:
-        raise InputError(f"{path}: {kind.__name__} is not allowed here", field=path)
+        raise _refusal(place, f"{kind.__name__} is not allowed here")
 
 
-def _items(value: dict[Any, Any] | list[Any], path: str) -> Iterator[tuple[str, Any]]:
+def _steps(value: dict[Any, Any] | list[Any], place: _Place) -> Iterator[tuple[str | int, Any]]:
     if isinstance(value, list):
-        yield from ((f"{path}[{position}]", item) for position, item in enumerate(value))
+        yield from enumerate(value)
         return
     for key, item in value.items():
         if type(key) is not str or not _KEY.match(key):
-            raise InputError(f"{path}: key {key!r:.80} is not [a-z0-9_]+", field=path)
-        yield f"{path}.{key}", item
+            raise _refusal(place, "has a key that is not [a-z0-9_]+")
+        yield key, item
 
 
-def _check_integer(value: int, path: str) -> None:
+def _refusal(place: _Place, message: str) -> InputError:
+    return InputError(f"{place}: {message}", field=str(place))
+
+
+def _check_integer(value: int, place: _Place) -> None:
     if not -INTEGER_MAX <= value <= INTEGER_MAX:
-        raise InputError(f"{path}: integer beyond +-(2^53-1)", field=path)
+        raise _refusal(place, "integer beyond +-(2^53-1)")
 
 
 def parse_json(text: str, field: str) -> Any:
@@ -136,7 +162,7 @@ def parse_json(text: str, field: str) -> Any:
         if len(digits) > 17:
             raise InputError(f"{field}: integer beyond +-(2^53-1)", field=field)
         number = int(digits)
-        _check_integer(number, field)
+        _check_integer(number, _Place(None, field))
         return number
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -170,7 +196,7 @@ def _check_text_depth(text: str, field: str) -> None:
 def canonicalize_value(value: Any, field: str = "value") -> str:
     """RFC 8785 text of a Python value; a value that has none is an input error naming its place."""
     parts: list[str] = []
-    _write_value(value, field, 0, parts)
+    _write_value(value, _Place(None, field), 0, parts)
     text = "".join(parts)
     encode_utf8(text, field)
     return text
@@ -191,9 +217,9 @@ def _check_is_json(text: str, field: str) -> None:
     stack: list[str] = []
     allowed = _VALUE
     position = 0
-    for token in _TOKEN.finditer(text):
+    while (token := _TOKEN.match(text, position)) is not None:
         kind = token.lastgroup or ""
-        if token.start() != position or kind not in allowed:
+        if kind not in allowed:
             break
         position = token.end()
         if kind == "open":
@@ -215,7 +241,7 @@ def _check_is_json(text: str, field: str) -> None:
     raise InputError(f"{field}: not JSON at character {position}", field=field)
 
 
-def _write_value(value: Any, path: str, depth: int, parts: list[str]) -> None:
+def _write_value(value: Any, place: _Place, depth: int, parts: list[str]) -> None:
     if value is None:
         parts.append("null")
     elif value is True:
@@ -225,54 +251,54 @@ def _write_value(value: Any, path: str, depth: int, parts: list[str]) -> None:
     elif isinstance(value, str):
         parts.append(encode_string(value))
     elif isinstance(value, int):
-        _check_integer(value, path)
-        parts.append(str(int(value)))
+        _check_integer(value, place)
+        parts.append(int.__repr__(value))
     elif isinstance(value, float):
-        parts.append(format_number(value, path))
+        parts.append(format_number(value, place))
     elif isinstance(value, dict | list | tuple):
         if depth >= DEPTH_MAX:
-            raise InputError(f"{path}: deeper than {DEPTH_MAX} levels", field=path)
+            raise _refusal(place, f"deeper than {DEPTH_MAX} levels")
         if isinstance(value, dict):
-            _write_object(value, path, depth, parts)
+            _write_object(value, place, depth, parts)
         else:
-            _write_array(value, path, depth, parts)
+            _write_array(value, place, depth, parts)
     else:
-        raise InputError(f"{path}: {type(value).__name__} is not a JSON value", field=path)
+        raise _refusal(place, f"{type(value).__name__} is not a JSON value")
 
 
-def _write_object(value: dict[Any, Any], path: str, depth: int, parts: list[str]) -> None:
+def _write_object(value: dict[Any, Any], place: _Place, depth: int, parts: list[str]) -> None:
     for key in value:
         if not isinstance(key, str):
-            raise InputError(f"{path}: key {key!r:.80} is not a string", field=path)
+            raise _refusal(place, f"has a key of type {type(key).__name__}")
     # RFC 8785 3.2.3: sorted by UTF-16 code units.
     ordered = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
     separator = "{"
     for key in ordered:
         parts.append(f"{separator}{encode_string(key)}:")
-        _write_value(value[key], f"{path}.{key:.40}", depth + 1, parts)
+        _write_value(value[key], _Place(place, key), depth + 1, parts)
         separator = ","
     parts.append("}" if ordered else "{}")
 
 
 def _write_array(
-    value: list[Any] | tuple[Any, ...], path: str, depth: int, parts: list[str]
+    value: list[Any] | tuple[Any, ...], place: _Place, depth: int, parts: list[str]
 ) -> None:
     separator = "["
     for position, item in enumerate(value):
         parts.append(separator)
-        _write_value(item, f"{path}[{position}]", depth + 1, parts)
+        _write_value(item, _Place(place, position), depth + 1, parts)
         separator = ","
     parts.append("]" if value else "[]")
 
 
-def format_number(value: float, field: str = "value") -> str:
+def format_number(value: float, place: object = "value") -> str:
     """A float as ECMAScript prints it (RFC 8785 3.2.2.3)."""
     if not math.isfinite(value):
-        raise InputError(f"{field}: {value} is not a JSON number", field=field)
+        raise InputError(f"{place}: {float(value)} is not a JSON number", field=str(place))
     if value == 0:
         return "0"
     sign = "-" if value < 0 else ""
-    mantissa, _, exponent = f"{abs(value)!r}".partition("e")
+    mantissa, _, exponent = float.__repr__(abs(float(value))).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
     point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))

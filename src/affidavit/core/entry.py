@@ -63,7 +63,7 @@ def encode_entry(at: int, kind: str, body: Mapping[str, Any], src: Source) -> by
 
 def decode_entry(data: bytes) -> Entry:
     """Read an entry strictly: canonical, exactly the five keys, a known kind's body in shape."""
-    value = decode_restricted(data)
+    value = decode_restricted(_bounded(data))
     if not isinstance(value, dict) or value.keys() != _KEYS:
         raise InputError("entry: the keys are not exactly at, body, kind, src, v", field="entry")
     at, body, kind, src = value["at"], value["body"], value["kind"], value["src"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Final
 
 from affidavit.core.canonical import encode_utf8
@@ -52,10 +53,18 @@ def check_text(value: str, field: str, bytes_max: int = PAYLOAD_BYTES_MAX) -> No
 
 def check_timestamp(value: str, field: str) -> None:
     """A time somebody injects: RFC 3339 with a zone, kept as it is written."""
-    if not _TIMESTAMP.match(value):
+    if not _TIMESTAMP.match(value) or not _is_day(value[:10]):
         raise invalid(
             field, f"{value!r:.60} is not an RFC 3339 time such as 2026-04-17T00:00:00.000Z"
         )
+
+
+def _is_day(day: str) -> bool:
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
 
 
 def is_digest(value: object) -> bool:

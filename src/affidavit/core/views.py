@@ -214,9 +214,9 @@ def session_row(index: int, entry: Entry, intent: Payload) -> SessionRow:
 
 def seal_row(index: int, entry: Entry) -> SealRow:
     """The row of `session.sealed`."""
-    body = {key: entry.body[key] for key in SealRow._fields if key in entry.body}
-    body["closing_reflection"] = int(body["closing_reflection"])
-    return SealRow(log_index=index, at=entry.at, **body)
+    claims = {key: entry.body[key] for key in SealRow._fields[1:-1]}
+    claims["closing_reflection"] = int(claims["closing_reflection"])
+    return SealRow(log_index=index, at=entry.at, **claims)
 
 
 def setting_row(index: int, entry: Entry) -> SettingRow:

@@ -26,9 +26,15 @@ class ChainWalk:
     def walk_session(self, session_id: str) -> ChainCount:
         """A session chain: every record after the one before it, the first after the genesis."""
         start = self._source.session_start(session_id)
-        return self._walk(
+        count = self._walk(
             task_id=None, session_id=session_id, start="" if start is None else start[7]
         )
+        seal = self._source.seal_of(session_id)
+        if seal is None or not count.valid or seal[3] == count.record_count:
+            return count
+        said = f"its seal counts {seal[3]} records, {count.record_count} are here"
+        self._first = self._first or (seal[0], session_id, said)
+        return count._replace(valid=False, broken_count=1)
 
     def _walk(self, *, task_id: str | None, session_id: str | None, start: str) -> ChainCount:
         count = broken = 0

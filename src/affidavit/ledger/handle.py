@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 from msgspec import Struct
 
+from affidavit.errors import StoreError
 from affidavit.ledger import idempotency, thoughts
 from affidavit.ledger.context import Context
 from affidavit.ledger.inputs import read_id
@@ -21,7 +22,8 @@ class Handle:
     """Opened, used and closed: what every call needs."""
 
     def __init__(self, context: Context, close: Callable[[], None]) -> None:
-        self._context = context
+        self._open_context: Context | None = context
+        self._name = f"{context.store.location} {context.ledger_id}"
         self._close = ExitStack()
         self._close.callback(close)
         self._now = thoughts.minted_time(context.clock)
@@ -38,10 +40,17 @@ class Handle:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Ledger {self.location} {self.ledger_id}>"
+        return f"<Ledger {self._name}{'' if self._open_context else ' (closed)'}>"
+
+    @property
+    def _context(self) -> Context:
+        if self._open_context is None:
+            raise StoreError("the ledger is closed", hint="Open it again.")
+        return self._open_context
 
     def close(self) -> None:
         """Close the handle; facts already acknowledged are on disk."""
+        self._open_context = None
         self._close.close()
 
     @property

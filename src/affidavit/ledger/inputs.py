@@ -13,7 +13,9 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from affidavit.core.canonical import INTEGER_MAX
 from affidavit.core.names import (
+    NAME_BYTES_MAX,
     NOTE_BYTES_MAX,
     PAYLOAD_BYTES_MAX,
     check_name,
@@ -29,10 +31,11 @@ THOUGHTS_MAX: Final = 10_000
 TASKS_DEFAULT: Final = 100
 TASKS_MAX: Final = 500
 
-Name = Annotated[str, Meta(min_length=1, max_length=512)]
-Text = Annotated[str, Meta(min_length=1)]
-Note = Annotated[str, Meta(min_length=1, max_length=NOTE_BYTES_MAX)]
-Positive = Annotated[int, Meta(ge=1)]
+# Sizes count bytes and are checked below; JSON Schema counts characters, so there it is a hint.
+Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": NAME_BYTES_MAX})]
+Text = Annotated[str, Meta(extra_json_schema={"minLength": 1})]
+Note = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": NOTE_BYTES_MAX})]
+Positive = Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
 ThoughtType = Literal["plan", "analysis", "decision", "reflection"]
 TaskState = Literal["INIT", "GATHER", "ANALYZE", "PLAN", "APPLY", "VERIFY", "DONE", "CANCELLED"]
 EndReason = Literal["done", "lost", "failed"]
@@ -78,7 +81,7 @@ class ListSessions(Struct, frozen=True, forbid_unknown_fields=True):
     task_id: Name | None = None
     state: SessionState | None = None
     after: Name | None = None
-    limit: Positive = 100
+    limit: Positive | None = None
 
 
 class EndSession(Struct, frozen=True, forbid_unknown_fields=True):
@@ -151,7 +154,7 @@ class ListTasks(Struct, frozen=True, forbid_unknown_fields=True):
     status: TaskState | None = None
     project_id: Name | UnsetType | None = UNSET
     limit: Annotated[int, Meta(ge=1, le=TASKS_MAX)] = TASKS_DEFAULT
-    offset: Annotated[int, Meta(ge=0)] = 0
+    offset: Annotated[int, Meta(ge=0, le=INTEGER_MAX)] = 0
     include_deleted: bool = False
 
 
@@ -172,21 +175,38 @@ def read_input(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
 
 def convert(schema: type[Schema], given: Any, place: str = "") -> Schema:
     """Check arguments that come as one dict; `place` says which, where there are several."""
+    if isinstance(given, dict) and any(_is_odd_string(item) for item in given.values()):
+        given = {name: plain_string(item) for name, item in given.items()}
     try:
         value = msgspec.convert(given, schema)
     except msgspec.ValidationError as error:
         raise _explain(str(error), place) from None
+    except UnicodeEncodeError as error:
+        odd = [name for name, item in given.items() if item == error.object]
+        raise invalid(place + (odd or ["input"])[0], "has a lone surrogate") from None
     names, texts = _strings(schema)
-    plain = "".join([text for name in names if (text := getattr(value, name))])
-    # Nearly always true, and then every name is fine: its length the schema has checked.
-    if not (plain.isascii() and plain.isprintable()):
+    found = [text for name in names if (text := getattr(value, name)) is not None]
+    # Nearly always true, and then every name is fine.
+    plain = "".join(found) if all(found) else ""
+    if not (plain.isascii() and plain.isprintable() and 0 < len(plain) <= NAME_BYTES_MAX):
         for name in names:
-            if type(text := getattr(value, name)) is str:
+            if isinstance(text := getattr(value, name), str):
                 check_name(text, place + name)
     for name, limit in texts:
-        if type(text := getattr(value, name)) is str:
+        if isinstance(text := getattr(value, name), str):
+            if not text and name == "content":
+                raise invalid(place + name, "thought content must be non-empty")
             check_text(text, place + name, limit)
     return value
+
+
+def _is_odd_string(item: Any) -> bool:
+    return type(item) is not str and isinstance(item, str)
+
+
+def plain_string(item: Any) -> Any:
+    """A string as a plain one: an enum's member, say, would print as something else."""
+    return str.__str__(item) if isinstance(item, str) else item
 
 
 @cache
@@ -216,21 +236,38 @@ def _explain(said: str, place: str) -> InputError:
         field, message = missing[1], "is missing"
     elif unknown := _UNKNOWN.search(message):
         field, message = unknown[1], "is not an argument of this call"
-    code = "ERR_TOO_LARGE" if "length <=" in message else None
-    return invalid(place + (field or "input"), message.replace("`", ""), code=code)
+    return invalid((place + field).rstrip(".") or "input", message.replace("`", ""))
 
 
 def read_timestamp(value: object) -> str:
     """A time minted by the caller's `now_fn`."""
     if not isinstance(value, str):
         raise invalid("timestamp", f"now_fn gave {type(value).__name__}, not a string")
-    check_timestamp(value, "timestamp")
-    return value
+    text: str = plain_string(value)
+    check_timestamp(text, "timestamp")
+    return text
 
 
 def read_id(value: object, field: str = "id") -> str:
     """An id minted by the caller's `id_fn`, or an idempotency key."""
+    if value is UNSET:
+        raise invalid(field, "is missing")
     if not isinstance(value, str):
         raise invalid(field, f"is {type(value).__name__}, not a string")
-    check_name(value, field)
+    name: str = plain_string(value)
+    check_name(name, field)
+    return name
+
+
+def read_bool(value: object, field: str) -> bool:
+    """A switch; anything else, however true, is a mistake."""
+    if type(value) is not bool:
+        raise invalid(field, f"is {type(value).__name__}, not True or False")
+    return value
+
+
+def read_callable(value: Any, field: str) -> Any:
+    """A function a caller injects, or None."""
+    if value is not None and not callable(value):
+        raise invalid(field, f"is {type(value).__name__}, not something to call")
     return value

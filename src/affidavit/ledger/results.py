@@ -15,7 +15,7 @@ class Result(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as dicts, lists and plain values."""
-        shown: dict[str, Any] = msgspec.to_builtins(self)
+        shown: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return shown
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from affidavit.core.entry import Entry, Source, commitment, encode_entry
-from affidavit.core.merkle import Digest, complete_levels, leaf_hash, levels_root
+from affidavit.core.entry import Entry, Source, commitment, decode_entry, encode_entry
+from affidavit.core.merkle import complete_levels, levels_root
 from affidavit.core.moment import render_time
 from affidavit.core.session import Continued, Metadata, genesis
 from affidavit.core.views import Payload, SealRow, SessionRow, ThoughtRow, seal_row, session_row
 from affidavit.errors import ConflictError, IntegrityViolation
 from affidavit.ledger import results
 from affidavit.ledger.inputs import ListSessions, StartSession
-from affidavit.ledger.ports import Reader, Writer
+from affidavit.ledger.ports import Reader, SessionEntry, Writer
 from affidavit.ledger.results import Seal, Session, SessionEnd
 from affidavit.ledger.thoughts import session_not_found
 
@@ -70,24 +70,23 @@ def _continued(tx: Writer, session_id: str) -> Continued:
 def seal_session(tx: Writer, session_id: str, src: Source) -> tuple[SealRow, bool]:
     """Seal a session over its records and entries, once; the second call finds the first seal."""
     row = tx.find_session(session_id)
-    head = tx.session_head(session_id)
-    if row is None or head is None:
+    if row is None:
         raise session_not_found(session_id)
     found = tx.find_seal(session_id)
     if found is not None:
         return found, True
-    if head.next_seq == 0:
+    _check_start(tx, row)
+    entries = tx.session_entries(session_id, row.log_index)
+    own = [entry for entry in entries if entry.is_thought]
+    if not own:
         raise ConflictError(
             f"session {session_id!r:.100} has no records to seal",
             code="ERR_NO_RECORDS",
             hint="Record a thought with this session_id first.",
         )
-    _check_chain(tx, session_id)
-    end = tx.size()
-    thoughts = tx.thoughts(
-        task_id=None, session_id=session_id, type=None, after=-1, end=end, limit=None
-    )
-    closing = _is_closed_by(thoughts[-1].type, thoughts[-1].task_id, row)
+    _check_chain(tx, session_id, own)
+    last = tx.thoughts_between(own[-1].log_index, own[-1].log_index)[0]
+    closing = _is_closed_by(last, row)
     if row.proof_grade and not closing:
         raise ConflictError(
             f"session {session_id!r:.100} is proof grade and does not end with a reflection"
@@ -95,60 +94,65 @@ def seal_session(tx: Writer, session_id: str, src: Source) -> tuple[SealRow, boo
             code="ERR_CLOSING_REFLECTION_REQUIRED",
             hint="Record a thought of type reflection in this session, then seal again.",
         )
-    leaves = {
-        index: leaf_hash(tx.entry(index)) for index in tx.session_entry_indices(session_id, end)
-    }
-    own = [leaves[thought.log_index] for thought in thoughts]
-    return _append_seal(tx, session_id, list(leaves.values()), own, thoughts, closing, src), False
-
-
-def _append_seal(
-    tx: Writer,
-    session_id: str,
-    entries: list[Digest],
-    own: list[Digest],
-    thoughts: list[ThoughtRow],
-    closing: bool,
-    src: Source,
-) -> SealRow:
-    levels = complete_levels(own)
+    levels = complete_levels([entry.leaf for entry in own])
     body = {
         "session_id": session_id,
         "root": levels_root(levels).hex(),
         "record_count": len(own),
-        "chain_hash": thoughts[-1].chain_hash,
+        "chain_hash": last.chain_hash,
         "closing_reflection": closing,
-        "entries_root": levels_root(complete_levels(entries)).hex(),
+        "entries_root": levels_root(complete_levels([entry.leaf for entry in entries])).hex(),
         "entry_count": len(entries),
         "finalized_at": render_time(tx.at),
-        "first_index": thoughts[0].log_index,
-        "last_index": thoughts[-1].log_index,
+        "first_index": own[0].log_index,
+        "last_index": own[-1].log_index,
     }
     entry = Entry(tx.at, "session.sealed", body, src)
-    row = seal_row(tx.size(), entry)
-    index = tx.append(encode_entry(*entry), row)
-    tx.add_levels(index, levels[1:])
-    return row
+    seal = seal_row(tx.size(), entry)
+    tx.append(encode_entry(*entry), seal)
+    tx.add_levels(seal.log_index, levels[1:])
+    return seal, False
 
 
-def _is_closed_by(type_: str, task_id: str, row: SessionRow) -> bool:
-    if type_ != "reflection":
+def _check_start(tx: Writer, row: SessionRow) -> None:
+    """That the view tells of this session what the log does: a seal trusts the log alone."""
+    started = decode_entry(tx.entry(row.log_index))
+    if started.kind == "session.started":
+        derived = session_row(row.log_index, started, Payload(row.intent, row.intent_salt))
+        if derived == row._replace(ended_index=None, ended_at=None, end_reason=None):
+            return
+    raise _broken(row.session_id, row.log_index, row.session_id, "its row differs from its start")
+
+
+def _is_closed_by(last: ThoughtRow, row: SessionRow) -> bool:
+    if last.type != "reflection":
         return False
-    return not row.proof_grade or row.task_id in (None, task_id)
+    return not row.proof_grade or row.task_id in (None, last.task_id)
 
 
-def _check_chain(tx: Writer, session_id: str) -> None:
+def _check_chain(tx: Writer, session_id: str, own: list[SessionEntry]) -> None:
     """A seal over a broken chain would swear to something false."""
     report = tx.check_session(session_id)
     if not report.valid:
-        raise IntegrityViolation(
-            f"session {session_id!r:.100} is broken at entry {report.first_broken_index}: "
-            f"{report.reason}",
-            code="ERR_CHAIN_BROKEN",
-            hint="Run `affidavit verify` and keep the ledger as it is.",
-            index=report.first_broken_index,
-            id=report.first_broken_at,
-        )
+        raise _broken(session_id, report.first_broken_index, report.first_broken_at, report.reason)
+    kept = tx.thoughts(
+        task_id=None, session_id=session_id, type=None, after=-1, end=tx.size(), limit=None
+    )
+    lost = sorted({entry.log_index for entry in own} ^ {row.log_index for row in kept})
+    if lost:
+        raise _broken(session_id, lost[0], None, "the record in the log has no row")
+
+
+def _broken(
+    session_id: str, index: int | None, record_id: str | None, reason: str | None
+) -> IntegrityViolation:
+    return IntegrityViolation(
+        f"session {session_id!r:.100} is broken at entry {index}: {reason}",
+        code="ERR_CHAIN_BROKEN",
+        hint="Run `affidavit verify` and keep the ledger as it is.",
+        index=index,
+        id=record_id,
+    )
 
 
 def end_session(tx: Writer, session_id: str, reason: str, src: Source) -> SessionRow:
@@ -173,14 +177,15 @@ def end_idle_sessions(tx: Writer, before_us: int, src: Source) -> None:
 
 
 def describe_end(reader: Reader, row: SessionRow) -> SessionEnd:
-    """How a session ended, as callers see it."""
+    """How a session ended, as callers see it: as it was when it ended."""
+    seal, ended = reader.find_seal(row.session_id), row.ended_index or 0
     return SessionEnd(
         session_id=row.session_id,
         ended_at=row.ended_at or "",
         record_count=reader.record_count(row.session_id),
-        sealed=reader.find_seal(row.session_id) is not None,
+        sealed=seal is not None and seal.log_index < ended,
         reason=row.end_reason or "",
-        index=-1 if row.ended_index is None else row.ended_index,
+        index=ended,
     )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from affidavit.core.entry import Entry, Source, decode_entry, encode_entry
-from affidavit.core.names import check_name
 from affidavit.core.views import setting_row
 from affidavit.errors import invalid
+from affidavit.ledger.inputs import plain_string, read_id
 from affidavit.ledger.ports import Reader, Writer
 
 Value = str | int | bool
@@ -47,10 +47,16 @@ SETTINGS: Final[dict[str, Setting]] = {
 
 def check_settings(given: Mapping[str, Any]) -> dict[str, Value]:
     """Settings as a caller gives them, each known and of an allowed value."""
+    if not isinstance(given, Mapping):
+        raise invalid("settings", f"is {type(given).__name__}, not a dict")
+    given = {name: plain_string(value) for name, value in given.items()}
     for name, value in given.items():
-        known = SETTINGS.get(name)
+        known = SETTINGS.get(name) if isinstance(name, str) else None
         if known is None:
-            raise invalid(f"settings.{name}"[:200], f"is not one of {', '.join(SETTINGS)}")
+            raise invalid(
+                f"settings.{ascii(name)[1:-1]:.80}".rstrip("."),
+                f"is not one of {', '.join(SETTINGS)}",
+            )
         if type(value) is not type(known.default) or value not in known.allowed:
             allowed = known.allowed
             choices = (
@@ -96,7 +102,6 @@ def change_settings(
     return first, tx.size() - 1
 
 
-def check_by(by: str | None) -> None:
+def read_by(by: object) -> str | None:
     """Who changes a setting, where it is said."""
-    if by is not None:
-        check_name(by, "by")
+    return None if by is None else read_id(by, "by")

@@ -25,7 +25,9 @@ def create_task(
     """Record a new task."""
     if tx.find_task(task_id) is not None:
         raise ConflictError(
-            f"there is a task {task_id!r:.100} already", code="ERR_DUPLICATE_RECORD"
+            f"there is a task {task_id!r:.100} already",
+            code="ERR_DUPLICATE_RECORD",
+            hint="Give each task an id of its own; nothing was written.",
         )
     if setting(tx, "transitions") == "strict" and given.status != "INIT":
         raise _invalid_transition(task_id, "nothing", given.status, ("INIT",))

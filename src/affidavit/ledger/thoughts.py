@@ -85,6 +85,8 @@ class _Chains:
 
 def write_thoughts(tx: Writer, drafts: Sequence[Draft], src: Source) -> list[ThoughtRow]:
     """Append records in order, each linked to what is newest at its moment."""
+    if not drafts:
+        return []
     chains = _Chains(tx)
     linked = [chains.link(item, index, src) for index, item in enumerate(drafts, start=tx.size())]
     tx.append_thoughts(linked, chains.tips, chains.heads)

@@ -27,6 +27,9 @@ FINDING_CODES: Final = (
 )
 FINDINGS_MAX: Final = 10_000
 
+UNCHECKED_ENGINE: Final = (
+    "the database engine's own pages and indexes were not checked (`affidavit doctor` does)"
+)
 UNCHECKED_TAIL: Final = (
     "nothing was authenticated: no checkpoint kept elsewhere was given, so a log rewritten as a "
     "whole, or cut at its end, would look the same"

@@ -16,7 +16,7 @@ from affidavit.core.session import METADATA_KEYS, genesis
 from affidavit.core.thought import ZERO_HASH
 from affidavit.core.views import ROW_OF_KIND, thought_row
 from affidavit.errors import InputError
-from affidavit.verify.findings import UNCHECKED_TAIL, Findings, Report
+from affidavit.verify.findings import UNCHECKED_ENGINE, UNCHECKED_TAIL, Findings, Report
 from affidavit.verify.ports import LeaveAlone, LedgerSource, RawRow, Repairer
 from affidavit.verify.rows import RowCheck
 from affidavit.verify.sessions import SessionState, check_seal
@@ -88,7 +88,7 @@ class _Walk:
         return expected
 
     def _unchecked(self) -> list[str]:
-        said = [UNCHECKED_TAIL]
+        said = [UNCHECKED_TAIL, UNCHECKED_ENGINE]
         if self._unknown:
             said.append(f"{self._unknown} entries of kinds this version does not know")
         return said

@@ -62,7 +62,7 @@ def _add_session_start(verbs: Commands) -> None:
         "start a session",
         "Makes the ledger where there is none.",
     )
-    parser.add_argument("intent", metavar="INTENT", help="what it is for")
+    parser.add_argument("--intent", required=True, metavar="TEXT", help="what it is for")
     parser.add_argument("--caller", metavar="NAME", help="who starts it")
     parser.add_argument("--task", metavar="ID", help="the task it works on")
     parser.add_argument("--session", metavar="ID", help="its id (default: a fresh one)")
@@ -81,7 +81,7 @@ def add_tasks(commands: Commands) -> None:
     parser = add_command(
         verbs, "create", "task:create", "create a task", "Makes the ledger where there is none."
     )
-    parser.add_argument("title", metavar="TITLE", help="what is to be done")
+    parser.add_argument("--title", required=True, metavar="TEXT", help="what is to be done")
     parser.add_argument(
         "--status", choices=TASK_STATES, default="INIT", help="where it starts (default: INIT)"
     )

@@ -25,8 +25,8 @@ _NAMES: Final = {
     "nodes": ("tree node", "tree nodes"),
 }
 _OTHERS_UNCHECKED: Final = (
-    "only the records of this chain were walked; `affidavit verify` also checks the log, its tree, "
-    "the seals and every table"
+    "only the records found in this chain were walked; `affidavit verify` also tells whether some "
+    "are missing from its end, and checks the log, its tree, the seals and every table"
 )
 # What somebody recorded; a ledger without any of it is no evidence of anything.
 _FACTS: Final = ("thoughts", "sessions", "tasks")
@@ -114,7 +114,7 @@ def _describe_chain(name: str, verdict: str, report: ChainReport) -> Iterator[st
         yield f"NOTHING TO VERIFY: {name} has no records"
         return
     if verdict == HOLDS:
-        yield f"HOLDS: every record of {name} is as it was recorded, in its order"
+        yield f"HOLDS: every record found of {name} is as it was recorded, in its order"
     else:
         yield f"VIOLATION: {report.broken_count:,} of {count(report.record_count, 'record')} broken"
         yield f"  first        entry {report.first_broken_index}, record " + one_line(

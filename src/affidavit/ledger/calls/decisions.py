@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from affidavit.errors import invalid
 from affidavit.ledger import results, thoughts
@@ -16,6 +16,7 @@ from affidavit.ledger.inputs import (
     ListThoughts,
     RecordThought,
     convert,
+    read_callable,
     read_id,
     read_input,
     read_timestamp,
@@ -52,8 +53,9 @@ class Decisions(Handle):
                 "session_id": session_id,
             },
         )
-        record_id = self._context.new_id() if id_fn is None else read_id(id_fn())
-        timestamp = self._now() if now_fn is None else read_timestamp(now_fn())
+        mint, now = read_callable(id_fn, "id_fn"), read_callable(now_fn, "now_fn")
+        record_id = self._context.new_id() if mint is None else read_id(mint())
+        timestamp = self._now() if now is None else read_timestamp(now())
         drafts = [thoughts.draft(given, record_id, timestamp)]
         src = self._context.src
 
@@ -64,7 +66,7 @@ class Decisions(Handle):
         return self._write(given, unit, _replay_thought, idempotency_key)
 
     def record_thoughts(
-        self, records: Iterable[Mapping[str, Any]], *, idempotency_key: str | None = None
+        self, records: Iterable[Mapping[str, Any]] = REQUIRED, *, idempotency_key: str | None = None
     ) -> list[ThoughtRecord]:
         """Record several decisions as one unit, all or nothing, at most 10,000."""
         given = [
@@ -78,13 +80,14 @@ class Decisions(Handle):
         def unit(tx: Writer) -> tuple[list[ThoughtRecord], int, int]:
             rows = thoughts.write_thoughts(tx, drafts, src)
             found = [results.thought_record(row) for row in rows]
-            return found, rows[0].log_index, rows[-1].log_index
+            last = tx.size() - 1
+            return found, last + 1 - len(rows), last
 
-        if not drafts:
+        if not drafts and idempotency_key is None:
             return []
         return self._write(_Batch(given), unit, _replay_thoughts, idempotency_key)
 
-    def get_thought(self, id: str) -> ThoughtRecord | None:
+    def get_thought(self, id: str = REQUIRED) -> ThoughtRecord | None:
         """A record by its id, or None."""
         record_id = read_id(id)
         row = self._read(lambda reader: reader.find_thought(record_id))
@@ -149,6 +152,8 @@ class _Batch(Struct):
 
 
 def _bounded(records: Any) -> list[Any]:
+    if records is UNSET:
+        raise invalid("records", "is missing")
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise invalid("records", "is not a list of dicts")
     found: list[Any] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from affidavit.errors import invalid
 from affidavit.ledger import chains, rebuild
 from affidavit.ledger.handle import Handle
-from affidavit.ledger.inputs import VerifyChain, read_input
+from affidavit.ledger.inputs import VerifyChain, read_bool, read_callable, read_input
 from affidavit.ledger.results import Rebuild
 from affidavit.verify.findings import ChainReport, Report
 from affidavit.verify.ledger import Progress, verify_ledger
@@ -26,9 +26,10 @@ class Proof(Handle):
 
     def verify(self, *, progress: Progress | None = None) -> Report:
         """Verify everything: log, tree, chains, seals, views, payloads and schema."""
+        shown = read_callable(progress, "progress")
         with self._context.store.audit() as source:
-            return verify_ledger(source, progress)
+            return verify_ledger(source, shown)
 
     def rebuild(self, *, check: bool = False) -> Rebuild:
         """Derive every view again from the log; `check` only reports what differs."""
-        return rebuild.rebuild(self._context.store, check=check)
+        return rebuild.rebuild(self._context.store, check=read_bool(check, "check"))

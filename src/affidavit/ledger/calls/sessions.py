@@ -57,7 +57,7 @@ class Sessions(Handle):
 
         return self._write(given, unit, _replay_start, idempotency_key)
 
-    def get_session(self, session_id: str) -> Session | None:
+    def get_session(self, session_id: str = REQUIRED) -> Session | None:
         """A session by its id, or None."""
         name = read_id(session_id, "session_id")
 
@@ -73,7 +73,7 @@ class Sessions(Handle):
         task_id: str | None = None,
         state: str | None = None,
         after: str | None = None,
-        limit: int = 100,
+        limit: int | None = None,
     ) -> list[Session]:
         """Sessions, newest first; `after` is the id of the last one already seen."""
         wanted = read_input(

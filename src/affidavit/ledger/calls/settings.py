@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from affidavit.errors import InputError
+from affidavit.errors import invalid
 from affidavit.ledger.handle import Handle
 from affidavit.ledger.ports import Writer
 from affidavit.ledger.settings import (
     SETTINGS,
     Value,
     change_settings,
-    check_by,
     check_settings,
+    read_by,
     read_settings,
 )
 
@@ -30,20 +30,20 @@ class Settings(Handle):
     ) -> dict[str, Value]:
         """Change settings; every change is an entry. Answers with the settings then in force."""
         wanted = check_settings(changes)
-        check_by(by)
+        said_by = read_by(by)
         if not wanted:
-            raise InputError(f"settings: name one of {', '.join(SETTINGS)}", field="settings")
+            raise invalid("settings", f"name one of {', '.join(SETTINGS)}")
         src = self._context.src
 
         def unit(tx: Writer) -> tuple[dict[str, Value], int, int]:
-            first, last = change_settings(tx, wanted, by, src)
+            first, last = change_settings(tx, wanted, said_by, src)
             return read_settings(tx), first, last
 
         def replay(tx: Writer, first: int, last: int) -> dict[str, Value]:
             del first
             return read_settings(tx, last + 1)
 
-        return self._write(_Change(wanted, by), unit, replay, idempotency_key)
+        return self._write(_Change(wanted, said_by), unit, replay, idempotency_key)
 
 
 class _Change(Struct):

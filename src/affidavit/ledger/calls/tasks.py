@@ -61,7 +61,7 @@ class Tasks(Handle):
     def _salts(self) -> tuple[bytes, bytes]:
         return self._context.new_salt(), self._context.new_salt()
 
-    def get_task(self, id: str) -> Task | None:
+    def get_task(self, id: str = REQUIRED) -> Task | None:
         """A task by its id; None where there is none or it is deleted."""
         task_id = read_id(id)
 

@@ -82,6 +82,11 @@ class SqliteAudit:
         row = self._one("task_hash_before", task_id, index)
         return None if row is None else row[0]
 
+    def seal_of(self, session_id: str) -> RawRow | None:
+        """The seal of a session."""
+        row: RawRow | None = self._one("seal_of", session_id)
+        return row
+
     def session_start(self, session_id: str) -> RawRow | None:
         """The row of a session."""
         row: RawRow | None = self._one("session_by_id", session_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import sys
@@ -43,8 +44,8 @@ def open_connection(
         if path == MEMORY:
             connection = _connect(MEMORY, uri=False, factory=factory)
         else:
-            mode = "ro" if readonly else "rw"
-            connection = _connect(f"file:{quote(path)}?mode={mode}", uri=True, factory=factory)
+            mode = _mode(path, readonly=readonly)
+            connection = _connect(f"file:{quote(path)}?{mode}", uri=True, factory=factory)
         try:
             _prepare(connection, readonly=readonly)
         except BaseException:
@@ -53,6 +54,14 @@ def open_connection(
     except sqlite3.Error as error:
         raise failures.translate(error, path) from None
     return connection
+
+
+def _mode(path: str, *, readonly: bool) -> str:
+    """How to open; a copy nobody can be writing, in a folder that takes no -shm, as it lies."""
+    if not readonly:
+        return "mode=rw"
+    still = not os.path.exists(f"{path}-wal") and not os.access(os.path.dirname(path), os.W_OK)  # noqa: PTH110, PTH120
+    return "mode=ro&immutable=1" if still else "mode=ro"
 
 
 def _connect(name: str, *, uri: bool, factory: type[sqlite3.Connection]) -> sqlite3.Connection:

@@ -37,7 +37,7 @@ def translate(error: sqlite3.Error, path: str) -> AffidavitError:
         return ConflictError(
             f"{path} cannot be written",
             code="ERR_READONLY",
-            hint="Open it with readonly=True, or give this user the right to write it.",
+            hint="Open it for reading only, or give this user the right to write it.",
         )
     if code == sqlite3.SQLITE_NOTADB:
         return not_a_ledger(path, "it is not an SQLite database")

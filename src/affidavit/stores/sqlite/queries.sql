@@ -17,6 +17,11 @@ SELECT log_index, entry, leaf_hash FROM log WHERE log_index >= ? AND log_index <
 -- name: leaf_hashes
 SELECT leaf_hash FROM log WHERE log_index >= ? AND log_index < ? ORDER BY log_index;
 
+-- name: any_view
+SELECT 1 WHERE EXISTS (SELECT 1 FROM thought_records) OR EXISTS (SELECT 1 FROM sessions)
+  OR EXISTS (SELECT 1 FROM task_versions) OR EXISTS (SELECT 1 FROM seals)
+  OR EXISTS (SELECT 1 FROM setting_changes) OR EXISTS (SELECT 1 FROM merkle_nodes);
+
 -- name: task_tip
 -- The hash and type of the newest record of a task.
 SELECT hash, type FROM thought_records WHERE task_id = ? ORDER BY log_index DESC LIMIT 1;
@@ -90,6 +95,12 @@ UPDATE sessions SET ended_index = ?, ended_at = ?, end_reason = ? WHERE session_
 
 -- name: seal_of
 SELECT * FROM seals WHERE session_id = ?;
+
+-- name: session_entries
+-- Every entry that names a session, found in the bytes of the log from the session's start on.
+SELECT log_index, leaf_hash, instr(entry, :thought) > 0 FROM log
+WHERE log_index >= :start AND instr(entry, :name) > 0
+  AND (log_index = :start OR instr(entry, :started) = 0) ORDER BY log_index;
 
 -- name: session_entry_indices
 -- Every entry that names a session, below an index, in log order.

@@ -6,12 +6,13 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from affidavit.core.canonical import encode_string
 from affidavit.core.entry import read_at
 from affidavit.core.lifecycle import TERMINAL_STATES
 from affidavit.core.merkle import Digest, Node, complete_levels
 from affidavit.core.views import SealRow, SessionRow, SettingRow, TaskRow, ThoughtRow
 from affidavit.errors import IntegrityViolation
-from affidavit.ledger.ports import KeyUse, SessionHead, TaskFilter, TaskTip
+from affidavit.ledger.ports import KeyUse, SessionEntry, SessionHead, TaskFilter, TaskTip
 from affidavit.stores.sqlite.queries import load_queries
 
 LOG_TREE: Final = 0
@@ -42,6 +43,10 @@ class SqliteReader:
     def size(self) -> int:
         """How many entries the log has."""
         return self.head()[0] + 1
+
+    def has_views(self) -> bool:
+        """Whether any view has a row: with an empty log, that is a log somebody emptied."""
+        return self._one("any_view") is not None
 
     def last_at(self) -> int:
         """The time of the newest entry."""
@@ -129,10 +134,15 @@ class SqliteReader:
         return SessionRow._make(self._one("session_at", index))
 
     def sessions(
-        self, *, task_id: str | None, state: str | None, before: int, limit: int
+        self, *, task_id: str | None, state: str | None, before: int, limit: int | None
     ) -> list[SessionRow]:
         """Sessions, newest first."""
-        values = {"task_id": task_id, "state": state, "before": before, "limit": limit}
+        values = {
+            "task_id": task_id,
+            "state": state,
+            "before": before,
+            "limit": -1 if limit is None else limit,
+        }
         return [SessionRow._make(row) for row in self._execute(self._sql["sessions"], values)]
 
     def idle_sessions(self, before_us: int) -> list[str]:
@@ -148,10 +158,20 @@ class SqliteReader:
         chain_hash, seq = self._one("session_tip", session_id) or (genesis, -1)
         return SessionHead(started, ended, sealed, chain_hash, seq + 1)
 
-    def session_entry_indices(self, session_id: str, end: int) -> list[int]:
-        """Every entry below `end` that names a session."""
-        values = {"session_id": session_id, "end": end}
-        return [row[0] for row in self._execute(self._sql["session_entry_indices"], values)]
+    def session_entries(self, session_id: str, start: int) -> list[SessionEntry]:
+        """Every entry that names a session, from the log itself, whatever the views say.
+
+        Quotes inside a name are escaped, so only a key can match. A session that continues this
+        one names it one level deeper, in its start.
+        """
+        values = {
+            "start": start,
+            "name": f'"session_id":{encode_string(session_id)}'.encode(),
+            "started": b'"kind":"session.started"',
+            "thought": b'"kind":"thought.recorded"',
+        }
+        rows = self._execute(self._sql["session_entries"], values)
+        return [SessionEntry(index, Digest(leaf), bool(own)) for index, leaf, own in rows]
 
     def record_count(self, session_id: str) -> int:
         """How many records a session has."""

@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
-from affidavit.errors import InputError, StoreError
+from affidavit.errors import StoreError
 from affidavit.stores.sqlite import files
 from affidavit.stores.sqlite.store import SqliteStore
 
@@ -37,8 +37,6 @@ _open: dict[_Key, _Shared] = {}
 
 def open_store(path: str, *, readonly: bool = False, create: bool = True) -> SqliteStore:
     """The store of a file, made with the file where there is none and `create` allows it."""
-    if "\x00" in path or not path:
-        raise InputError("path: must not be empty or hold a NUL", field="path")
     if path == files.MEMORY:
         return SqliteStore(path, readonly=readonly)
     # SQLite names the -wal after the path, so a link must lead to the same name.

@@ -83,14 +83,17 @@ class SqliteStore:
 
     def write(self, unit: Callable[[Writer], T], clock: Clock) -> T:
         """Run a unit under the write lock and return its answer once it is durable."""
+        self._check_writable()
+        result: T = self._queue.submit(Request(unit, clock))
+        return result
+
+    def _check_writable(self) -> None:
         if self.readonly:
             raise ConflictError(
                 f"{self.location} is open for reading only",
                 code="ERR_READONLY",
                 hint="Open it without readonly=True to record.",
             )
-        result: T = self._queue.submit(Request(unit, clock))
-        return result
 
     def _run_batch(self, batch: Sequence[Request]) -> None:
         with self._lock:
@@ -240,6 +243,7 @@ class SqliteStore:
 
     def rebuild(self, repair: Callable[[SqliteAudit, SqliteRepairer], T]) -> T:
         """Run a repair of the views in one transaction, with the guards lifted."""
+        self._check_writable()
         with self._lock:
             connection = self._writing_connection()
             begin_immediate(connection, self.location)

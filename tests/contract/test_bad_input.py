@@ -1,0 +1,422 @@
+"""Every argument of every call, wrong in every way: refused by name, and nothing is written.
+
+`ARGUMENTS` says for each call what each of its arguments is, and `FAULTS` in which ways such an
+argument can be wrong. A call or an argument that does not stand here fails the first test.
+"""
+
+import inspect
+from typing import Any, NamedTuple
+
+import pytest
+
+import affidavit
+from affidavit.ledger.ledger import Ledger
+from affidavit.ledger.settings import SETTINGS
+from contract.calls import draft, reflect, refused, start
+from contract.oracle import snapshot
+
+MISSING = object()
+MIB = 1024 * 1024
+
+
+class Words(str):
+    """A str of another class, as enums of strings are."""
+
+    __slots__ = ()
+
+
+class Fault(NamedTuple):
+    """One way to be wrong; the code it is refused with, and what may be named but the argument."""
+
+    label: str
+    value: Any
+    code: str = "INVALID_PARAMS"
+    fields: tuple[str, ...] = ()
+
+
+def fault(label, value, code="INVALID_PARAMS", *fields):
+    return Fault(label, value, code, fields)
+
+
+def field_fault(field, label, value):
+    return Fault(label, value, "INVALID_PARAMS", (field,))
+
+
+TYPES = [fault("number", 5), fault("bytes", b"x"), fault("list", ["x"]), fault("bool", True)]
+LETTERS = [
+    fault("empty", ""),
+    fault("nul", "a\x00b"),
+    fault("surrogate", "a\ud800b"),
+    fault("nul in a str subclass", Words("a\x00b")),
+    fault("surrogate in a str subclass", Words("a\ud800b")),
+]
+NAME = [
+    *TYPES,
+    *LETTERS,
+    fault("513 bytes", "x" * 513, "ERR_TOO_LARGE"),
+    fault("514 bytes in 257 characters", "\u00e9" * 257, "ERR_TOO_LARGE"),
+    fault("513 bytes in a str subclass", Words("x" * 513), "ERR_TOO_LARGE"),
+    fault("newline", "a\nb"),
+    fault("delete", "a\x7fb"),
+    fault("next line", "a\x85b"),
+]
+NOTE = [
+    *TYPES,
+    *LETTERS,
+    fault("4,097 bytes", "x" * 4_097, "ERR_TOO_LARGE"),
+    fault("4,098 bytes in 2,049 characters", "\u00e9" * 2_049, "ERR_TOO_LARGE"),
+]
+TEXT = [
+    *TYPES,
+    *LETTERS,
+    fault("17 MiB", "x" * (17 * MIB), "ERR_TOO_LARGE"),
+    fault("17 MiB in fewer characters", "\u20ac" * (17 * MIB // 3), "ERR_TOO_LARGE"),
+]
+ENUM = [*TYPES, *LETTERS, fault("unknown", "observation"), fault("513 bytes", "x" * 513)]
+FLAG = [fault("null", None), fault("number", 1), fault("word", "yes"), fault("list", [])]
+NUMBERS = [
+    fault("bool", True),
+    fault("fraction", 2.5),
+    fault("whole fraction", 2.0),
+    fault("digits", "3"),
+    fault("list", [3]),
+    fault("minus one", -1),
+    fault("beyond 64 bits", 2**63),
+    fault("beyond everything", 10**30),
+]
+LIMIT = [*NUMBERS, fault("zero", 0)]
+FUNCTION = [fault("number", 5), fault("word", "now")]
+MINTED = (
+    ("a number", 5, "INVALID_PARAMS"),
+    ("nothing", None, "INVALID_PARAMS"),
+    ("an empty id", "", "INVALID_PARAMS"),
+    ("513 bytes", "x" * 513, "ERR_TOO_LARGE"),
+    ("a nul", "a\x00b", "INVALID_PARAMS"),
+    ("a newline", "a\nb", "INVALID_PARAMS"),
+    ("a surrogate", "\ud800", "INVALID_PARAMS"),
+    ("a nul in a str subclass", Words("a\x00b"), "INVALID_PARAMS"),
+)
+ID_FUNCTION = [
+    *FUNCTION,
+    *(
+        fault(f"gives {what}", lambda value=value: value, code, "id", "ledger_id")
+        for what, value, code in MINTED
+    ),
+]
+NOW_FUNCTION = [
+    *FUNCTION,
+    *(
+        field_fault("timestamp", f"gives {value!a}", lambda value=value: value)
+        for value in (
+            5, None, "", "yesterday", "2026-04-17", "2026-04-17 00:00:00Z", "2026-04-17T00:00:00",
+            "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-04-17T24:00:00Z",
+            "2026-04-17T00:00:00Z\n", "\u0662026-04-17T00:00:00Z", "2026-04-17T00:00:00.Z",
+        )
+    ),
+]  # fmt: skip
+CHOICE = [
+    fault("null", None),
+    fault("empty", ""),
+    fault("number", 5),
+    fault("list", ["any"]),
+    fault("unknown", "sideways"),
+    fault("surrogate", "\ud800"),
+    fault("bool", True),
+]
+HOURS = [*LIMIT, fault("null", None), fault("too many", 24 * 366)]
+
+
+def required(faults):
+    return [fault("missing", MISSING), fault("null", None), *faults]
+
+
+def nested(argument, faults):
+    """The faults of one argument of the second record of a batch."""
+    field = f"records[1].{argument}"
+    good = draft()
+    for one in faults:
+        bad = {**good, argument: one.value}
+        if one.value is MISSING:
+            del bad[argument]
+        yield fault(f"{argument} {one.label}", [good, bad], one.code, field)
+
+
+THOUGHT = {
+    "type": required(ENUM),
+    "task_id": required(NAME),
+    "agent_id": required(NAME),
+    "content": required(TEXT),
+    "session_id": NAME,
+}
+RECORDS = [
+    fault("missing", MISSING),
+    fault("null", None),
+    fault("number", 5),
+    fault("word", "records"),
+    fault("bytes", b"records"),
+    fault("one record", draft()),
+    field_fault("records[1]", "no record in it", [draft(), 5]),
+    field_fault("records[0]", "keys that are no words", [{1: 2}]),
+    field_fault("records[0].kind", "unknown argument", [draft(kind="plan")]),
+    fault("10,001 of them", [draft()] * 10_001, "ERR_TOO_LARGE"),
+    *(one for argument, faults in THOUGHT.items() for one in nested(argument, faults)),
+]
+TASK = {"project_id": NAME, "description": TEXT, "priority": NAME, "assignee": NAME}
+
+ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
+    "close": {},
+    "describe": {},
+    "next_actions": {},
+    "record_thought": {
+        **THOUGHT,
+        "idempotency_key": NAME,
+        "id_fn": ID_FUNCTION,
+        "now_fn": NOW_FUNCTION,
+    },
+    "record_thoughts": {"records": RECORDS, "idempotency_key": NAME},
+    "get_thought": {"id": required(NAME)},
+    "list_thoughts": {
+        "task_id": NAME,
+        "session_id": NAME,
+        "type": ENUM,
+        "after": NAME,
+        "limit": LIMIT,
+    },
+    "iter_thoughts": {"task_id": NAME, "session_id": NAME, "type": ENUM, "after": NAME},
+    "start_session": {
+        "intent": required(NOTE),
+        "caller": NAME,
+        "task_id": NAME,
+        "session_id": NAME,
+        "proof_grade": FLAG,
+        "continues": NAME,
+        "project": NAME,
+        "model": NAME,
+        "idempotency_key": NAME,
+    },
+    "get_session": {"session_id": required(NAME)},
+    "list_sessions": {"task_id": NAME, "state": ENUM, "after": NAME, "limit": LIMIT},
+    "seal_session": {"session_id": required(NAME), "idempotency_key": NAME},
+    "merkle_root": {"session_id": required(NAME)},
+    "end_session": {
+        "session_id": required(NAME),
+        "reason": [fault("null", None), *ENUM],
+        "idempotency_key": NAME,
+    },
+    "create_task": {
+        "title": required(NOTE),
+        "status": [fault("null", None), *ENUM],
+        **TASK,
+        "idempotency_key": NAME,
+    },
+    "get_task": {"id": required(NAME)},
+    "update_task": {
+        "id": required(NAME),
+        "title": [fault("null", None), *NOTE],
+        "status": [fault("null", None), *ENUM],
+        **TASK,
+        "idempotency_key": NAME,
+    },
+    "transition_task": {
+        "id": required(NAME),
+        "to": required(ENUM),
+        "reason": NOTE,
+        "idempotency_key": NAME,
+    },
+    "delete_task": {"id": required(NAME), "reason": NOTE, "idempotency_key": NAME},
+    "list_tasks": {
+        "status": ENUM,
+        "project_id": NAME,
+        "limit": [*LIMIT, fault("null", None), fault("501", 501)],
+        "offset": [*NUMBERS, fault("null", None)],
+        "include_deleted": FLAG,
+    },
+    "verify_chain": {"task_id": NAME, "session_id": NAME, "all": FLAG},
+    "verify": {"progress": FUNCTION},
+    "rebuild": {"check": FLAG},
+    "set": {
+        "by": NAME,
+        "idempotency_key": NAME,
+        "payloads": CHOICE,
+        "session_idle_hours": HOURS,
+        "transitions": CHOICE,
+        "writeback": CHOICE,
+    },
+}
+OPEN = {
+    "path": [
+        fault("missing", MISSING),
+        fault("null", None),
+        fault("number", 5),
+        fault("bytes", b"x"),
+        fault("empty", ""),
+        fault("nul", "a\x00b"),
+        fault("surrogate", "a\ud800b"),
+        fault("no path", "ftp://example.org/trail"),
+    ],
+    "readonly": FLAG,
+    "create": FLAG,
+    "settings": [
+        fault("number", 5),
+        fault("pairs", [("writeback", "any")]),
+        fault("word", "writeback"),
+        field_fault("settings.write_back", "unknown", {"write_back": "any"}),
+        fault("no name", {1: "any"}, "INVALID_PARAMS", "settings", "settings.1"),
+        *(
+            field_fault(f"settings.{name}", f"{name} {one.label}", {name: one.value})
+            for name, faults in (("writeback", CHOICE), ("session_idle_hours", HOURS))
+            for one in faults
+        ),
+    ],
+    "clock": [
+        *FUNCTION,
+        *(
+            fault(f"gives {value!r}", lambda value=value: value)
+            for value in (-1, 2**60, True, 1.5, "1", None)
+        ),
+    ],
+    "id_fn": ID_FUNCTION,
+}
+
+
+def good_call(name, task):
+    """Arguments with which the call is answered."""
+    calls = {
+        "record_thought": draft(session_id="s1"),
+        "record_thoughts": {"records": [draft(), draft()]},
+        "get_thought": {"id": "x"},
+        "start_session": {"intent": "x"},
+        "get_session": {"session_id": "x"},
+        "seal_session": {"session_id": "s1"},
+        "merkle_root": {"session_id": "s2"},
+        "end_session": {"session_id": "s1"},
+        "create_task": {"title": "x"},
+        "get_task": {"id": "x"},
+        "update_task": {"id": task, "priority": "high"},
+        "transition_task": {"id": task, "to": "CANCELLED", "reason": "x"},
+        "delete_task": {"id": task},
+        "set": {"writeback": "reflection"},
+    }
+    return calls.get(name, {})
+
+
+@pytest.fixture
+def task(ledger):
+    """A task id; beside it a session with a record, s1, and a sealed one, s2."""
+    for name in ("s1", "s2"):
+        start(ledger, session_id=name)
+        reflect(ledger, session_id=name)
+    ledger.seal_session("s2")
+    return ledger.create_task(title="x").id
+
+
+def public_calls():
+    members = inspect.getmembers(Ledger, callable)
+    return {name: call for name, call in members if not name.startswith("_")}
+
+
+def named(call):
+    """The arguments of a call; `**changes` stands for the settings."""
+    for parameter in inspect.signature(call).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            yield from SETTINGS
+        elif parameter.name != "self":
+            yield parameter.name
+
+
+def test_every_argument_of_every_call_stands_in_the_table():
+    calls = {name: set(named(call)) for name, call in public_calls().items()}
+    assert calls == {name: set(arguments) for name, arguments in ARGUMENTS.items()}
+    assert set(named(affidavit.open)) == set(OPEN)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_the_right_arguments_are_answered(ledger, task, name):
+    getattr(ledger, name)(**good_call(name, task))
+
+
+def cases(table):
+    return [(name, argument) for name, arguments in table.items() for argument in arguments]
+
+
+def find_problem(call, argument, wrong):
+    """What is wrong with how a call was refused; None where all is well."""
+    try:
+        answer = call()
+    except affidavit.AffidavitError as error:
+        fields = wrong.fields or (argument, f"settings.{argument}")
+        if type(error) is not affidavit.InputError or error.code != wrong.code:
+            return f"{type(error).__name__} {error.code}: {error}"
+        if error.field not in fields or not str(error).startswith(f"{error.field}: "):
+            return f"field {error.field}: {error}"
+        return None
+    except Exception as error:
+        return f"{type(error).__name__} escapes: {error!a:.100}"
+    if isinstance(answer, Ledger):
+        answer.close()
+    return "answered"
+
+
+def arguments_with(wrong, argument, good):
+    given = {**good, argument: wrong.value}
+    if wrong.value is MISSING:
+        del given[argument]
+    return given
+
+
+@pytest.mark.parametrize(("name", "argument"), cases(ARGUMENTS))
+def test_a_wrong_argument_is_refused_and_nothing_is_written(ledger, path, task, name, argument):
+    good, problems = good_call(name, task), {}
+    before = snapshot(path)
+    for wrong in ARGUMENTS[name][argument]:
+        given = arguments_with(wrong, argument, good)
+        problem = find_problem(lambda given=given: getattr(ledger, name)(**given), argument, wrong)
+        if problem is None and snapshot(path) != before:
+            problem = "refused, but something was written"
+        if problem is not None:
+            problems[wrong.label] = problem
+            before = snapshot(path)
+    assert problems == {}
+
+
+def test_a_change_of_no_setting_is_refused(ledger):
+    with refused("INVALID_PARAMS", "settings"):
+        ledger.set()
+
+
+def test_an_unknown_setting_is_refused(ledger):
+    with refused("INVALID_PARAMS", "settings.write_back"):
+        ledger.set(write_back="any")
+
+
+def test_a_wrong_key_of_an_empty_batch_is_refused(ledger):
+    with refused("INVALID_PARAMS", "idempotency_key"):
+        ledger.record_thoughts([], idempotency_key="")
+
+
+@pytest.mark.parametrize("argument", OPEN)
+def test_a_wrong_argument_of_open_is_refused_and_leaves_no_file(tmp_path, monkeypatch, argument):
+    monkeypatch.chdir(tmp_path)
+    problems = {}
+    for number, wrong in enumerate(OPEN[argument]):
+        place = tmp_path / f"{number}.db"
+        given = arguments_with(wrong, argument, {"path": str(place)})
+        problem = find_problem(lambda given=given: affidavit.open(**given), argument, wrong)
+        if problem is None and list(tmp_path.glob(f"{number}.db*")):
+            problem = "refused, but the file is there"
+        if problem is not None:
+            problems[wrong.label] = problem
+    assert problems == {}
+
+
+@pytest.mark.parametrize("argument", ["readonly", "create", "settings"])
+def test_a_wrong_option_of_open_changes_no_ledger(path, argument):
+    affidavit.open(path).close()
+    before, problems = snapshot(path), {}
+    for wrong in OPEN[argument]:
+        given = {"path": path, argument: wrong.value}
+        problem = find_problem(lambda given=given: affidavit.open(**given), argument, wrong)
+        if problem is not None:
+            problems[wrong.label] = problem
+    assert problems == {}
+    assert snapshot(path) == before

@@ -1,0 +1,120 @@
+"""What children do until they are killed, or until they are done."""
+
+import itertools
+import json
+import os
+import threading
+import time
+from pathlib import Path
+
+import affidavit
+from faults.points import armed, die_at, pointed
+from faults.scenarios import SCENARIOS
+
+
+def sayer(side):
+    """A function that writes one line to the side file; it is in the kernel when it returns."""
+    descriptor = os.open(side, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def say(*what):
+        os.write(descriptor, (json.dumps(what) + "\n").encode())
+
+    return say
+
+
+def write_until_killed(path, side, number):
+    """Facts of every kind, each told to the side file after its call returned."""
+    say = sayer(side)
+    with affidavit.open(path) as ledger:
+        threads = [
+            threading.Thread(target=keep_writing, args=(ledger, say, f"{number}-{thread}"))
+            for thread in range(1 + number % 3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def keep_writing(ledger, say, name):
+    session = None
+    for step in itertools.count():
+        if session is None:
+            session = ledger.start_session(intent=f"writer {name}", caller=name).session_id
+            say("session", session)
+        turn = step % 9
+        if turn == 0:
+            task = ledger.create_task(title=f"task of {name}", description="d" * 50)
+            task = ledger.update_task(task.id, status="PLAN", title="another")
+            say("task", task.id, task.attempt)
+        elif turn == 4:
+            batch = [thought(name, step, session_id=session if at % 2 else None) for at in range(5)]
+            for record in ledger.record_thoughts(batch):
+                say("thought", record.id, record.hash)
+        elif turn == 8:
+            seal = ledger.seal_session(session)
+            say("seal", session, seal.root)
+            ledger.end_session(session)
+            say("end", session)
+            session = None
+        else:
+            bound = session if turn % 2 else None
+            key = f"{name}-{step}-{os.getpid()}" if turn == 3 else None
+            record = ledger.record_thought(
+                **thought(name, step, session_id=bound), idempotency_key=key
+            )
+            say("thought", record.id, record.hash)
+
+
+def thought(name, step, **more):
+    """A thought in one of three task chains that all writers share."""
+    return {
+        "type": "plan",
+        "task_id": f"shared-{step % 3}",
+        "agent_id": name,
+        "content": f"{name} {step} " + "x" * (step * 37 % 900),
+        **more,
+    }
+
+
+def write_some(path, side, number, count, start_at=0.0):
+    """A number of facts; then the longest any call took."""
+    say = sayer(side)
+    time.sleep(max(0.0, start_at - time.time()))
+    longest_s = 0.0
+    with affidavit.open(path) as ledger:
+        session = ledger.start_session(intent="one of many").session_id
+        for step in range(count):
+            began = time.monotonic()
+            record = ledger.record_thought(
+                **thought(f"w{number}", step, session_id=session if step % 2 else None)
+            )
+            longest_s = max(longest_s, time.monotonic() - began)
+            say("thought", record.id, record.hash)
+    say("longest", longest_s)
+
+
+def die_at_point(path, side, name, point):
+    """Make a scenario's call and be killed at one of its points; "reply" comes after the answer."""
+    say = sayer(side)
+    with pointed():
+        ledger = affidavit.open(path)
+        call = SCENARIOS[name].prepare(ledger)
+        reach = die_at(point)
+        with armed(reach):
+            call()
+            say("reply")
+        reach("reply")
+
+
+def hold_lock(path, ready, release):
+    """Hold the write lock of a ledger, as another program may, until told to let go."""
+    import sqlite3
+
+    connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+    connection.execute("BEGIN IMMEDIATE")
+    Path(ready).touch()
+    while not Path(release).exists():
+        time.sleep(0.005)
+    connection.execute("ROLLBACK")
+    connection.close()
