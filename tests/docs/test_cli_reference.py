@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import shlex
 from pathlib import Path
 
 import pytest
-from cogapp import Cog
 
 from affidavit.apps.cli.arguments import build_parser
 from affidavit.apps.cli.parsing import list_commands
@@ -16,14 +13,6 @@ from affidavit.errors import CODES, InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference" / "cli.md"
-
-
-def test_the_reference_is_what_cog_would_write(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        changed = Cog().main(["cog", "--check", str(REFERENCE)])
-    assert changed == 0, "run `make docs`"
 
 
 def test_every_command_and_error_is_documented():

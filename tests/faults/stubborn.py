@@ -17,6 +17,8 @@ def main(path, side):
         say("no ledger", error.code)
         ledger = affidavit.open(path)
     with ledger:
+        mode = ledger._context.store._writing_connection().execute("PRAGMA journal_mode")
+        assert mode.fetchone() == ("wal",), "readers and writers would lock each other out"
         for step in range(FACTS):
             identity = f"fact-{step}"
             try:

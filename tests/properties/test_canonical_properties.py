@@ -307,14 +307,7 @@ def test_a_refusal_names_the_place():
     assert caught.value.message.startswith("outcome.a[1].b: ")
 
 
-@pytest.mark.parametrize("key", ["\ud800", "a\udfffb"])
-def test_the_message_of_a_refusal_can_always_be_encoded(key):
-    with pytest.raises(InputError) as caught:
-        canonicalize_value({key: object()})
-    json.dumps(caught.value.to_dict(), ensure_ascii=False).encode()
-
-
-@pytest.mark.parametrize("key", ["a\nb", "\x1b[2J", "\x7f", "\r"], ids=ascii)
+@pytest.mark.parametrize("key", ["\ud800", "a\udfffb", "a\nb", "\x1b[2J", "\x7f", "\r"], ids=ascii)
 def test_the_message_of_a_refusal_is_one_printable_line(key):
     with pytest.raises(InputError) as caught:
         canonicalize_value({key: object()})

@@ -1,0 +1,84 @@
+"""Tables for the reference, printed from the code; `make docs` writes them into docs/reference/."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Iterator
+
+from affidavit.errors import CODES
+from affidavit.ledger import results
+from affidavit.ledger.ledger import Ledger
+from affidavit.ledger.settings import SETTINGS
+from affidavit.verify.findings import FINDING_CODES
+
+
+def calls() -> Iterator[str]:
+    """Every public call of a ledger, with its signature and first sentence."""
+    for kind in Ledger.__mro__[1:-1]:
+        own = [
+            (name, item)
+            for name, item in vars(kind).items()
+            if not name.startswith("_") and (inspect.isfunction(item) or isinstance(item, property))
+        ]
+        if not own:
+            continue
+        yield f"### {(inspect.getdoc(kind) or '').rstrip('.')}\n"
+        for name, item in own:
+            shown = name if isinstance(item, property) else f"{name}({_parameters(item)})"
+            yield f"`{shown}`\n"
+            yield f": {' '.join((inspect.getdoc(item) or '').split())}\n"
+
+
+def _parameters(function: object) -> str:
+    shown = []
+    signature = inspect.signature(function)  # type: ignore[arg-type]
+    for parameter in list(signature.parameters.values())[1:]:
+        default = parameter.default
+        if parameter.kind is parameter.VAR_KEYWORD:
+            shown.append(f"**{parameter.name}")
+        elif default is inspect.Parameter.empty or repr(default) == "UNSET":
+            shown.append(parameter.name)
+        else:
+            shown.append(f"{parameter.name}={default!r}")
+    return ", ".join(shown)
+
+
+def answers() -> Iterator[str]:
+    """Every answer with its fields."""
+    yield "| answer | fields, in this order |"
+    yield "|---|---|"
+    for name, kind in vars(results).items():
+        if (
+            inspect.isclass(kind)
+            and issubclass(kind, results.Result)
+            and kind is not results.Result
+        ):
+            yield f"| `{name}` | {' '.join(f'`{field}`' for field in kind.__struct_fields__)} |"
+
+
+def settings() -> Iterator[str]:
+    """Every setting, its default and what it does."""
+    yield "| setting | default | may be | what it does |"
+    yield "|---|---|---|---|"
+    for name, known in SETTINGS.items():
+        allowed = known.allowed
+        may_be = (
+            f"{allowed.start} to {allowed.stop - 1}"
+            if isinstance(allowed, range)
+            else ", ".join(f"`{value}`" for value in allowed)
+        )
+        yield f"| `{name}` | `{known.default}` | {may_be} | {known.meaning} |"
+
+
+def codes() -> Iterator[str]:
+    """Every error code, its class, exit code and HTTP status."""
+    yield "| code | class | exit | HTTP |"
+    yield "|---|---|---|---|"
+    for code, known in CODES.items():
+        yield f"| `{code}` | `{known.error.__name__}` | {known.exit_code} | {known.http_status} |"
+
+
+def findings() -> str:
+    """Every finding code."""
+    return textwrap.fill(", ".join(f"`{code}`" for code in FINDING_CODES), 110)
