@@ -12,6 +12,7 @@ from affidavit.core.entry import (
     ENTRY_BYTES_MAX,
     PAYLOAD_FIELDS,
     Source,
+    check_body,
     commitment,
     decode_entry,
     encode_entry,
@@ -445,3 +446,8 @@ def test_the_payload_fields_are_those_of_the_formats():
     }
     found = {kind: set(PAYLOAD_FIELDS[kind]) for kind in KINDS if PAYLOAD_FIELDS[kind]}
     assert found == expected
+
+
+def test_a_task_may_change_in_ways_a_reader_does_not_know():
+    body = {**body_of("task.updated"), "changed": {"status": "PLAN", "colour": 7}}
+    check_body("task.updated", body)

@@ -114,7 +114,7 @@ class _Place(NamedTuple):
 def _show_step(step: str | int) -> str:
     if isinstance(step, int):
         return f"[{step}]"
-    return "." + step[:40].encode("ascii", "backslashreplace").decode()
+    return "." + ascii(step[:40])[1:-1]
 
 
 def _check_restricted(value: Any, place: _Place, depth: int) -> None:

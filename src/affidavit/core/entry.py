@@ -25,7 +25,6 @@ from affidavit.core.canonical import (
     encode_utf8,
 )
 from affidavit.core.lifecycle import TASK_STATES
-from affidavit.core.moment import AT_US_MAX
 from affidavit.core.names import is_digest, is_name
 from affidavit.core.thought import THOUGHT_TYPES
 from affidavit.errors import InputError
@@ -69,7 +68,7 @@ def decode_entry(data: bytes) -> Entry:
     at, body, kind, src = value["at"], value["body"], value["kind"], value["src"]
     if value["v"] is True or value["v"] != 1:
         raise InputError(f"entry: version {value['v']!r:.40}, this reads 1", field="v")
-    if not _is_count(at) or at > AT_US_MAX or not isinstance(body, dict) or not is_name(kind):
+    if not _is_count(at) or not isinstance(body, dict) or not is_name(kind):
         raise InputError("entry: at, body or kind is of the wrong type", field="entry")
     source = _read_source(src)
     check_body(kind, body)
@@ -216,7 +215,7 @@ def _or_null(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
 def _is_task_change(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and value.keys() <= {"status", "project_id", "priority", "assignee", "description"}
+        and "title" not in value
         and ("status" not in value or value["status"] in TASK_STATES)
         and value.get("description") is None
         and all(

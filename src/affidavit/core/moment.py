@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
+from affidavit.core.canonical import INTEGER_MAX
+
 US_PER_SECOND: Final = 1_000_000
-# The last microsecond RFC 3339 can write: 9999-12-31T23:59:59.999999Z.
-AT_US_MAX: Final = 253_402_300_799_999_999
+# The last microsecond an entry can hold, in the year 2255.
+AT_US_MAX: Final = INTEGER_MAX
 
 
 @lru_cache(maxsize=8)

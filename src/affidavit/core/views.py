@@ -241,7 +241,7 @@ def task_row(
         return _next_task(index, entry, payloads, before, {"deleted_at": render_time(entry.at)})
     body = entry.body
     changes: dict[str, Any] = {
-        key: value for key, value in body["changed"].items() if key != "description"
+        key: value for key, value in body["changed"].items() if key in _TASK_STATE
     }
     if body["title"] is not None:
         changes["title_index"] = index
@@ -251,6 +251,9 @@ def task_row(
         changes["description_index"] = None
     changes["attempt"] = body["attempt"]
     return _next_task(index, entry, payloads, before, changes)
+
+
+_TASK_STATE: Final = ("status", "project_id", "priority", "assignee")
 
 
 def _created_task(index: int, entry: Entry, payloads: Mapping[str, Payload]) -> TaskRow:
