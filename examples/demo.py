@@ -143,7 +143,7 @@ def verify_forged(path: Path) -> None:
     )
     tell("", f"that is {decision.agent_id}'s decision, which now reads:")
     tell("", f"{decision.content!r}")
-    chapter("What was written down cannot be changed unseen. Try it: affidavit --help")
+    chapter("A change to what was written down is found, with its place. Try it: affidavit --help")
 
 
 def chapter(title: str) -> None:

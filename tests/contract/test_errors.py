@@ -176,3 +176,9 @@ def test_an_error_inside_a_callers_function_is_the_callers_and_writes_nothing(le
         with pytest.raises(LookupError, match="mine"):
             record(ledger, **given)
     assert len(ledger) == 1
+
+
+def test_a_message_stays_short_however_long_the_mistake(ledger):
+    with pytest.raises(affidavit.InputError) as caught:
+        ledger.record_thought(type="x" * 5_000_000, task_id="t", agent_id="a", content="c")
+    assert len(str(caught.value)) < 300

@@ -362,3 +362,14 @@ def test_audit_events_show_what_happened_to_sessions_and_settings_in_order(ledge
     expected = [one for one in log(path) if one.kind in (*shown, "session.ended")]
     assert events == [(one.index, one.at, one.kind) for one in expected]
     assert len(events) == 5
+
+
+def test_an_idle_session_that_is_sealed_is_not_lost(open_ledger):
+    clock = Clock()
+    ledger = open_ledger(clock=clock)
+    session_id = start(ledger)
+    reflect(ledger, session_id=session_id)
+    ledger.seal_session(session_id)
+    ledger.close()
+    clock.advance(25 * HOUR_US)
+    assert open_ledger(clock=clock).get_session(session_id).state == "sealed"

@@ -326,3 +326,9 @@ def test_the_past_of_a_task_stays_in_the_file(ledger, path):
     assert rows == [("first", "d"), ("second", None), (None, None)]
     now = select(path, "SELECT id, title, description, deleted_at IS NULL FROM tasks")
     assert now == [(task.id, "second", None, 0)]
+
+
+def test_an_update_that_changes_nothing_writes_nothing(ledger):
+    task = ledger.create_task(title="x")
+    assert ledger.update_task(task.id) == task
+    assert len(ledger) == 2

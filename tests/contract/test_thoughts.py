@@ -70,7 +70,7 @@ def test_records_of_one_millisecond_stay_in_the_order_of_writing(open_ledger):
 
 
 def test_an_injected_timestamp_is_kept_as_it_is_written(ledger, path):
-    for time in ("2026-04-17T00:00:00Z", "1999-12-31T23:59:59.123456789+02:00"):
+    for time in ("2026-04-17T00:00:00Z", "1999-12-31T23:59:59.123456789Z"):
         written = record(ledger, now_fn=lambda time=time: time)
         assert written.timestamp == ledger.get_thought(written.id).timestamp == time
         assert log(path)[-1].body["timestamp"] == time

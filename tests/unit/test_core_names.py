@@ -115,8 +115,6 @@ def test_a_large_text_is_taken_by_default():
         "2026-04-17T00:00:00Z",
         "2026-04-17T00:00:00.000Z",
         "2026-04-17T23:59:59.123456789Z",
-        "2026-04-17T00:00:00.1+05:30",
-        "2026-04-17T00:00:00-00:00",
         "2024-02-29T12:00:00Z",
         "2000-02-29T12:00:00Z",
         "2026-12-31T23:59:60Z",
@@ -124,13 +122,15 @@ def test_a_large_text_is_taken_by_default():
         "9999-12-31T23:59:59.999Z",
     ],
 )
-def test_a_time_with_a_zone_is_taken(value):
+def test_a_time_in_utc_is_taken(value):
     check_timestamp(value, "timestamp")
 
 
 @pytest.mark.parametrize(
     "value",
     [
+        "2026-04-17T00:00:00.1+05:30",
+        "2026-04-17T00:00:00-00:00",
         "",
         "2026-04-17",
         "2026-04-17T00:00:00",

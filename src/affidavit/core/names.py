@@ -18,7 +18,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 _TIMESTAMP = re.compile(
     r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)"
-    r"(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)\Z",
+    r"(\.\d{1,9})?Z\Z",
     re.ASCII,
 )
 
@@ -52,7 +52,7 @@ def check_text(value: str, field: str, bytes_max: int = PAYLOAD_BYTES_MAX) -> No
 
 
 def check_timestamp(value: str, field: str) -> None:
-    """A time somebody injects: RFC 3339 with a zone, kept as it is written."""
+    """A time somebody injects: RFC 3339 in UTC, kept as it is written."""
     if not _TIMESTAMP.match(value) or not _is_day(value[:10]):
         raise invalid(
             field, f"{value!r:.60} is not an RFC 3339 time such as 2026-04-17T00:00:00.000Z"

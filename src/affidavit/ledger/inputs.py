@@ -236,7 +236,7 @@ def _explain(said: str, place: str) -> InputError:
         field, message = missing[1], "is missing"
     elif unknown := _UNKNOWN.search(message):
         field, message = unknown[1], "is not an argument of this call"
-    return invalid((place + field).rstrip(".") or "input", message.replace("`", ""))
+    return invalid((place + field).rstrip(".") or "input", message.replace("`", "")[:200])
 
 
 def read_timestamp(value: object) -> str:

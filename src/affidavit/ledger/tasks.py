@@ -53,6 +53,8 @@ def update_task(
 ) -> TaskRow:
     """Record what changes of a task; null clears, omitted leaves."""
     before = _existing(tx, task_id, "update")
+    if patch == PatchTask():
+        return tx.with_texts(before)
     to = None if patch.status is UNSET or patch.status == before.status else patch.status
     if to is not None and setting(tx, "transitions") == "strict":
         _check_transition(before, to)

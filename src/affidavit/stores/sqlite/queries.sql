@@ -81,13 +81,13 @@ SELECT * FROM sessions WHERE log_index < :before
 ORDER BY log_index DESC LIMIT :limit;
 
 -- name: idle_sessions
--- Sessions not ended whose newest fact is older than a time.
+-- Sessions neither ended nor sealed whose newest fact is older than a time.
 SELECT session_id FROM sessions WHERE ended_index IS NULL
+  AND NOT EXISTS (SELECT 1 FROM seals WHERE seals.session_id = sessions.session_id)
   AND max(at,
     coalesce((SELECT at FROM thought_records INDEXED BY idx_trail_session
       WHERE thought_records.session_id = sessions.session_id
-      ORDER BY log_index DESC LIMIT 1), 0),
-    coalesce((SELECT at FROM seals WHERE seals.session_id = sessions.session_id), 0)) < ?
+      ORDER BY log_index DESC LIMIT 1), 0)) < ?
 ORDER BY log_index;
 
 -- name: end_session
