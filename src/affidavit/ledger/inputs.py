@@ -175,15 +175,17 @@ def read_input(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
 
 def convert(schema: type[Schema], given: Any, place: str = "") -> Schema:
     """Check arguments that come as one dict; `place` says which, where there are several."""
-    if isinstance(given, dict) and any(_is_odd_string(item) for item in given.values()):
-        given = {name: plain_string(item) for name, item in given.items()}
+    if isinstance(given, dict):
+        odd = [item for item in given.values() if type(item) is not str and isinstance(item, str)]
+        if odd:
+            given = {name: plain_string(item) for name, item in given.items()}
     try:
         value = msgspec.convert(given, schema)
     except msgspec.ValidationError as error:
         raise _explain(str(error), place) from None
     except UnicodeEncodeError as error:
-        odd = [name for name, item in given.items() if item == error.object]
-        raise invalid(place + (odd or ["input"])[0], "has a lone surrogate") from None
+        fields = [name for name, item in given.items() if item == error.object]
+        raise invalid(place + (fields or ["input"])[0], "has a lone surrogate") from None
     names, texts = _strings(schema)
     found = [text for name in names if (text := getattr(value, name)) is not None]
     # Nearly always true, and then every name is fine.
@@ -198,10 +200,6 @@ def convert(schema: type[Schema], given: Any, place: str = "") -> Schema:
                 raise invalid(place + name, "thought content must be non-empty")
             check_text(text, place + name, limit)
     return value
-
-
-def _is_odd_string(item: Any) -> bool:
-    return type(item) is not str and isinstance(item, str)
 
 
 def plain_string(item: Any) -> Any:
