@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import affidavit
 from faults.points import PointedConnection, pointed, record_points
 from faults.scenarios import SCENARIOS
 from faults.support import Zygote
-
-import affidavit
 
 MEMORY_DISK = Path("/dev/shm")
 

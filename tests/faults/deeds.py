@@ -94,6 +94,13 @@ def write_some(path, side, number, count, start_at=0.0):
     say("longest", longest_s)
 
 
+def open_at(path, start_at):
+    """Open a ledger at a moment, to the microsecond."""
+    while time.time() < start_at:
+        pass
+    affidavit.open(path).close()
+
+
 def die_at_point(path, side, name, point):
     """Make a scenario's call and be killed at one of its points; "reply" comes after the answer."""
     say = sayer(side)

@@ -1,4 +1,4 @@
-"""A child that is watched while it writes: it says each fact to the side file once it is told of it.
+"""A child that is watched while it writes: it says each fact to the side file once it is told it.
 
 It ends without closing anything, so that the files stay as the last commit left them.
 """
@@ -17,7 +17,9 @@ def one_by_one(ledger, say):
     session = ledger.start_session(intent="watched").session_id
     say("session", session)
     for step in range(12):
-        record = ledger.record_thought(**thought("w", step, session_id=session if step % 2 else None))
+        record = ledger.record_thought(
+            **thought("w", step, session_id=session if step % 2 else None)
+        )
         say("thought", record.id, record.hash)
     records = ledger.record_thoughts([thought("w", step) for step in range(300)])
     say("thought", records[-1].id, records[-1].hash)

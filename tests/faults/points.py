@@ -12,6 +12,7 @@ import signal
 import sqlite3
 from collections import Counter
 from contextlib import contextmanager
+from typing import ClassVar
 
 from affidavit.stores.sqlite.queries import load_queries
 from affidavit.stores.sqlite.store import SqliteStore
@@ -23,6 +24,9 @@ NAMES = {
     "BEGIN IMMEDIATE": "begin",
     "COMMIT": "commit",
     "ROLLBACK": "rollback",
+    "SAVEPOINT unit": "savepoint",
+    "RELEASE unit": "release",
+    "ROLLBACK TO unit": "rollback to",
     "PRAGMA wal_checkpoint(FULL)": "checkpoint",
 }
 
@@ -44,7 +48,7 @@ class PointedConnection(sqlite3.Connection):
     reach = None
     traced = None
     of_readers = False
-    counts = Counter()
+    counts: ClassVar[Counter] = Counter()
 
     def __init__(self, database, *args, **kwargs):
         super().__init__(database, *args, **kwargs)

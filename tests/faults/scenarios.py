@@ -1,10 +1,11 @@
-"""The writing calls that are killed and failed at every point: how each is set up, and what it does.
+"""The writing calls that are killed and failed at every point: how each is set up, what it does.
 
 `prepare` runs before anything is armed and gives a call without arguments. `is_there` says whether
 the fact is in the ledger: True whole, False not at all; anything between raises.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 TILE = 256
@@ -121,6 +122,45 @@ def of_keyed(ledger):
     return lambda: ledger.record_thought(**thought(1), idempotency_key="once")
 
 
+class Gathered(Exception):
+    """A request was taken out of a call."""
+
+
+class Gatherer:
+    """Stands in the place of the commit queue and keeps the requests."""
+
+    def __init__(self):
+        self.requests = []
+
+    def submit(self, request):
+        self.requests.append(request)
+        raise Gathered
+
+
+def of_shared_commit(ledger):
+    """Two calls in one commit, as two threads make it."""
+    ledger.record_thought(**thought(0))
+    store = ledger._context.store
+
+    def call():
+        queue, store._queue = store._queue, Gatherer()
+        try:
+            for _ in range(2):
+                with suppress(Gathered):
+                    ledger.record_thought(**thought("shared"))
+            requests = store._queue.requests
+        finally:
+            store._queue = queue
+        store._run_batch(requests)
+        return [request.answer() for request in requests]
+
+    return call
+
+
+def shared_is_there(ledger):
+    return count_is(contents(ledger).count("thought shared"), 2)
+
+
 _OPEN = ("begin", "head")
 _SETTINGS = ("entry", "setting_changes")
 
@@ -135,6 +175,11 @@ SCENARIOS = {
         thought_is_there,
         (*_OPEN, "append", "insert thought_records", "commit"),
     ),
+    "shared commit": Scenario(
+        of_shared_commit,
+        shared_is_there,
+        (*_OPEN, "savepoint", "append", "insert thought_records", "release", "commit"),
+    ),
     "batch over a tile": Scenario(
         of_batch,
         batch_is_there,
@@ -142,18 +187,20 @@ SCENARIOS = {
          "add_node", "commit"),
     ),
     "session": Scenario(
-        of_session, session_is_there, (*_OPEN, "session_head", "append", "insert sessions", "commit")
+        of_session,
+        session_is_there,
+        (*_OPEN, "session_head", "append", "insert sessions", "commit"),
     ),
     "seal": Scenario(
         of_seal,
         seal_is_there,
-        (*_OPEN, "session_by_id", "seal_of", "chain_of_session", "thoughts_of_session",
-         "session_entry_indices", "entry", "append", "insert seals", "add_node", "commit"),
+        (*_OPEN, "session_by_id", "seal_of", "entry", "session_entries", "chain_of_session",
+         "thoughts_of_session", "thoughts_between", "append", "insert seals", "add_node", "commit"),
     ),
     "end": Scenario(
         of_end,
         end_is_there,
-        (*_OPEN, "session_by_id", "append", "end_session", "record_count", "seal_of", "commit"),
+        (*_OPEN, "session_by_id", "append", "end_session", "seal_of", "record_count", "commit"),
     ),
     "task": Scenario(
         of_task,

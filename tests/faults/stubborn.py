@@ -17,12 +17,14 @@ def main(path, side):
         say("no ledger", error.code)
         ledger = affidavit.open(path)
     with ledger:
-        mode = ledger._context.store._writing_connection().execute("PRAGMA journal_mode")
+        mode = ledger._context.store._committer.connection().execute("PRAGMA journal_mode")
         assert mode.fetchone() == ("wal",), "readers and writers would lock each other out"
         for step in range(FACTS):
             identity = f"fact-{step}"
             try:
-                record = ledger.record_thought(**thought("w", step), id_fn=lambda: identity)
+                record = ledger.record_thought(
+                    **thought("w", step), id_fn=lambda name=identity: name
+                )
             except AffidavitError as error:
                 say("refused", identity, error.code)
             else:

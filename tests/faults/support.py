@@ -1,6 +1,6 @@
 """What the fault tests share: children that can be killed, and the audit afterwards.
 
-The audit asks the product's own verifier and then looks at the bare tables, which do not lie for it.
+The audit asks the product's own verifier, then looks at the bare tables, which do not lie for it.
 """
 
 import contextlib
@@ -112,7 +112,7 @@ def acknowledged(side):
 
 
 def audit(path, *, readonly=False):
-    """The whole ledger verifies; its indices are dense and its chains linear, also to a stranger."""
+    """The whole ledger verifies; indices are dense and chains linear, also to a stranger."""
     with affidavit.open(path, readonly=readonly, create=False) as ledger:
         report = ledger.verify()
         assert report.valid, report.findings[:5]

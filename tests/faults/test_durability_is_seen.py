@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from faults.support import acknowledged, assert_all_there, audit
 from faults.tracing import SYNCS, find_tracers
 

@@ -1,16 +1,17 @@
-"""Errors of SQLite at every named point of every kind of write: a clear answer, nothing half done."""
+"""Errors of SQLite at every named point of every write: a clear answer, nothing half done."""
 
 import sqlite3
 import threading
 import time
 
 import pytest
-from faults.points import PointedConnection, armed, fail_at, failure, occurrences, pointed
-from faults.scenarios import EVERY_STATEMENT, SCENARIOS, thought
-from faults.support import audit
 
 import affidavit
 from affidavit.errors import StoreError
+from affidavit.stores.sqlite import committing
+from faults.points import PointedConnection, armed, fail_at, failure, occurrences, pointed
+from faults.scenarios import EVERY_STATEMENT, SCENARIOS, thought
+from faults.support import audit
 
 CODES = {
     sqlite3.SQLITE_FULL: "ERR_STORE_FULL",
@@ -20,9 +21,7 @@ CODES = {
 
 @pytest.mark.parametrize("code", CODES, ids=CODES.values())
 @pytest.mark.parametrize(("name", "statement"), EVERY_STATEMENT)
-def test_an_error_at_a_statement_writes_nothing_and_says_so(
-    folder, plans, name, statement, code
-):
+def test_an_error_at_a_statement_writes_nothing_and_says_so(folder, plans, name, statement, code):
     for number, point in enumerate(occurrences(plans[name], statement)):
         for side in ("before", "after"):
             path = str(folder / f"{side}-{number}.db")
@@ -96,7 +95,8 @@ def test_a_commit_that_cannot_be_looked_up_has_an_unknown_outcome(folder, second
     audit(path)
 
 
-def test_a_commit_the_disk_has_not_confirmed_is_not_acknowledged(folder):
+def test_a_commit_the_disk_has_not_confirmed_is_not_acknowledged(folder, monkeypatch):
+    monkeypatch.setattr(committing, "_SETTLE_WAIT_MS", 100)
     path = str(folder / "trail.db")
     with pointed(), affidavit.open(path) as ledger:
         call = SCENARIOS["thought"].prepare(ledger)

@@ -1,11 +1,11 @@
-"""SIGKILL at every named point of every kind of write: whole or not at all, and there if answered."""
+"""SIGKILL at every named point of every write: whole or not at all, and there if answered."""
 
 import pytest
+
+import affidavit
 from faults.points import beginnings_of, occurrences
 from faults.scenarios import EVERY_STATEMENT, SCENARIOS, thought
 from faults.support import acknowledged, audit
-
-import affidavit
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -23,9 +23,7 @@ def test_every_statement_between_begin_and_reply_has_a_point(plans, name):
 
 
 @pytest.mark.parametrize(("name", "statement"), EVERY_STATEMENT)
-def test_killed_at_a_statement_the_fact_is_whole_or_absent(
-    zygote, folder, plans, name, statement
-):
+def test_killed_at_a_statement_the_fact_is_whole_or_absent(zygote, folder, plans, name, statement):
     for number, point in enumerate(occurrences(plans[name], statement)):
         for side in ("before", "after"):
             home = folder / f"{number}-{side}"

@@ -5,6 +5,7 @@ import shutil
 import time
 
 import pytest
+
 from faults.support import acknowledged, assert_all_there, audit
 
 WRITERS = 8

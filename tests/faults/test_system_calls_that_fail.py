@@ -1,11 +1,11 @@
-"""Real errors of the disk, one system call at a time: the answer is true, and the next call works."""
+"""Real errors of the disk, one system call at a time: the answer is true, the next call works."""
 
 import pytest
+
+import affidavit
 from faults.stubborn import FACTS
 from faults.support import acknowledged, assert_all_there, audit
 from faults.tracing import find_tracers
-
-import affidavit
 
 # Calls on the -wal of a ledger that exists: the first facts, frame heads and pages alike.
 WRITES = (1, 2, 3, 10, 15, 16, 17, 18, 19, 20, 33, 50)
@@ -60,7 +60,7 @@ def run_and_look(tracer, folder, fail):
             assert code in {*CERTAIN, "ERR_OUTCOME_UNKNOWN"}
             assert (code == "ERR_STORE_FULL") == (fail[3] == "ENOSPC")
             assert code not in CERTAIN or ledger.get_thought(identity) is None
-        mode = ledger._context.store._writing_connection().execute("PRAGMA journal_mode")
+        mode = ledger._context.store._committer.connection().execute("PRAGMA journal_mode")
         assert mode.fetchone() == ("wal",)
     audit(path)
     return [fact for fact in said if fact[0] != "thought"]

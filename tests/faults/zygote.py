@@ -1,6 +1,6 @@
 """A process that forks children: imports are paid once, and the test process itself never forks.
 
-It reads one JSON object a line and answers with one. `start` forks a child that runs one function of
+It reads a JSON object a line and answers with one. `start` forks a child that runs a function of
 `faults.deeds` and dies by itself after its time limit; `wait` gives a child's exit status. A child
 is reaped only by `wait`, so its id means nothing else until then.
 """

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from affidavit import IntegrityViolation
 from affidavit.core.views import LINKS, TABLES
 from affidavit.stores.sqlite.queries import load_migrations
 from tamper.attack import audit, looking, tampering, told, without_types
@@ -71,7 +70,7 @@ def schema_columns() -> list[Column]:
 def read_exemptions() -> dict[str, str]:
     lines = EXEMPT_FILE.read_text(encoding="utf-8").splitlines()
     pairs = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
-    return {name: reason for name, reason in pairs}
+    return dict(pairs)
 
 
 COLUMNS = schema_columns()
@@ -132,6 +131,7 @@ def typed_changes(column: Column, key: Any, value: Any) -> Iterator[Change]:
         yield Change("one bit changed", {key: bytes([data[0] ^ 1]) + data[1:]})
         yield Change("cut", {key: data[:-1]})
         yield Change("text", {key: data.decode("latin-1")}, wild=True)
+        yield Change("a number", {key: 7}, wild=True)
     else:
         number = 0 if value is None else value
         yield Change("one more", {key: number + 1})
@@ -206,10 +206,6 @@ def find_fault(path: Path, column: Column, change: Change, before: dict[Any, Any
     """Why this change was not found as it must be: at its rows, and nothing else blamed."""
     try:
         report = audit(path)
-    except IntegrityViolation as error:
-        # Without its first entry nobody can say which ledger this is: it does not even open.
-        is_first = str(column) == "log.entry" and (0,) in change.values
-        return None if is_first and error.details["index"] == 0 else repr(error)
     except Exception as error:
         return f"raised {error!r}"
     places = {place_of(column, key) for key in change.values}
@@ -235,9 +231,11 @@ def test_a_changed_value_is_found_at_its_place(
     with looking(original) as connection:
         rows = read_values(connection, column)
     wrong = []
-    for key, value in pick_rows(rows):
+    picked = pick_rows(rows)
+    middle = picked[len(picked) // 2][0]
+    for key, value in picked:
         for change in changes_of(column, key, value, rows):
-            if change.wild and key != rows[len(rows) // 2][0]:
+            if change.wild and key != middle:
                 continue
             path = copy()
             make_change(path, column, change)

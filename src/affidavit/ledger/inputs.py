@@ -186,7 +186,13 @@ def convert(schema: type[Schema], given: Any, place: str = "") -> Schema:
     except UnicodeEncodeError as error:
         fields = [name for name, item in given.items() if item == error.object]
         raise invalid(place + (fields or ["input"])[0], "has a lone surrogate") from None
-    names, texts = _strings(schema)
+    _check_strings(value, place)
+    return value
+
+
+def _check_strings(value: Struct, place: str) -> None:
+    """Sizes in bytes and forbidden characters, which a schema cannot say."""
+    names, texts = _strings(type(value))
     found = [text for name in names if (text := getattr(value, name)) is not None]
     # Nearly always true, and then every name is fine.
     plain = "".join(found) if all(found) else ""
@@ -199,7 +205,6 @@ def convert(schema: type[Schema], given: Any, place: str = "") -> Schema:
             if not text and name == "content":
                 raise invalid(place + name, "thought content must be non-empty")
             check_text(text, place + name, limit)
-    return value
 
 
 def plain_string(item: Any) -> Any:

@@ -1,26 +1,42 @@
 """Group commit: threads that call at once share one commit, and each waits for its own fact.
 
-A caller finds no leader and becomes it: it drains the queue, runs every request in one transaction,
-wakes the callers after the commit, and hands over to the first one still waiting. A leader never
-waits for anything but the write lock and the disk.
+A caller that finds no leader becomes it: it drains the queue, has every request run in one
+transaction, wakes the callers after the commit, and hands over to the first one still waiting. A
+leader waits for nothing but the write lock and the disk.
+
+A signal may raise in any caller at any line, in a `finally` too. So leadership is an identity,
+given up in a `finally` that was entered before it could be taken; what must happen is written so
+that it can happen twice, and is begun again when it is interrupted (`surely`); and requests of
+others that were not run go back into the queue.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from affidavit.errors import StoreError
+from affidavit.errors import AffidavitError
 
 BATCH_MAX = 1_000
+
+
+def surely(step: Callable[[], None]) -> None:
+    """Take a step that must be taken, also when a signal raises inside it; it may run twice."""
+    try:
+        step()
+    except BaseException:
+        step()
+        raise
 
 
 class Request:
     """One caller's unit of work and, later, its outcome."""
 
-    __slots__ = ("clock", "done", "error", "leads", "result", "unit", "wake")
+    __slots__ = ("clock", "done", "error", "result", "since", "unit", "wake")
 
     def __init__(self, unit: Callable[[Any], Any], clock: Callable[[], int]) -> None:
         self.unit = unit
@@ -28,22 +44,30 @@ class Request:
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
-        self.leads = False
         self.wake: threading.Lock | None = None
+        self.since = time.monotonic()
+
+    def fail(self, error: BaseException) -> None:
+        """Give a caller an error of its own: what several threads raise must not be one object."""
+        if isinstance(error, AffidavitError):
+            error = type(error)(error.message, code=error.code, hint=error.hint, **error.details)
+        self.error, self.done = error, True
+
+    def succeed(self) -> None:
+        """The fact is on disk."""
+        self.error, self.done = None, True
+
+    def wake_up(self) -> None:
+        """Let the caller go on; a second time changes nothing."""
+        if self.wake is not None:
+            with contextlib.suppress(RuntimeError):
+                self.wake.release()
 
     def answer(self) -> Any:
         """The outcome, as the caller gets it."""
         if self.error is not None:
             raise self.error
         return self.result
-
-
-def _interrupted() -> StoreError:
-    return StoreError(
-        "the thread that was committing for others was interrupted",
-        code="ERR_OUTCOME_UNKNOWN",
-        hint="The fact may or may not be recorded. Retry with the same idempotency_key.",
-    )
 
 
 class CommitQueue:
@@ -53,63 +77,56 @@ class CommitQueue:
         self._run_batch = run_batch
         self._mutex = threading.Lock()
         self._waiting: deque[Request] = deque()
-        self._has_leader = False
+        self._leader: Request | None = None
 
     def submit(self, request: Request) -> Any:
         """Have a request committed, with whatever others wait, and return its answer."""
-        with self._mutex:
-            if self._has_leader:
-                request.wake = threading.Lock()
+        try:
+            with self._mutex:
+                if self._leader is None:
+                    self._leader = request
+                else:
+                    request.wake = threading.Lock()
+                    request.wake.acquire()
+                    self._waiting.append(request)
+            if request.wake is not None:
                 request.wake.acquire()
-                self._waiting.append(request)
-            else:
-                self._has_leader = True
-                request.leads = True
-        if request.wake is not None:
-            self._wait(request, request.wake)
-        if request.leads and not request.done:
-            self._lead(request)
+            if self._leader is request and not request.done:
+                self._lead(request)
+        finally:
+            surely(lambda: self._leave(request))
         return request.answer()
 
-    def _wait(self, request: Request, wake: threading.Lock) -> None:
-        try:
-            wake.acquire()
-        except BaseException:
-            # Interrupted: leave the queue, or, if a leader has taken the request, see it through.
-            with self._mutex:
-                taken = request not in self._waiting
-                if not taken:
-                    self._waiting.remove(request)
-            if taken:
-                wake.acquire()
-                if request.leads and not request.done:
-                    self._lead(request)
-            raise
-
     def _lead(self, own: Request) -> None:
-        with self._mutex:
-            batch = [own]
-            while self._waiting and len(batch) < BATCH_MAX:
-                batch.append(self._waiting.popleft())
+        batch = [own]
         try:
+            with self._mutex:
+                while self._waiting and len(batch) < BATCH_MAX:
+                    batch.append(self._waiting.popleft())
             self._run_batch(batch)
-        except BaseException as error:  # noqa: BLE001 - whatever stops the leader must not strand the others
-            for request in batch:
-                if not request.done:
-                    request.error = error if request is own else _interrupted()
-                    request.done = True
         finally:
-            self._hand_over()
-            for request in batch:
-                if request is not own and request.wake is not None:
-                    request.wake.release()
+            surely(lambda: self._release([one for one in batch if one is not own]))
 
-    def _hand_over(self) -> None:
+    def _release(self, others: Sequence[Request]) -> None:
+        """Wake those whose fact is settled; the rest wait on, in front."""
         with self._mutex:
-            if not self._waiting:
-                self._has_leader = False
-                return
-            heir = self._waiting.popleft()
-            heir.leads = True
-        if heir.wake is not None:
-            heir.wake.release()
+            for request in reversed(others):
+                if not request.done and request not in self._waiting:
+                    self._waiting.appendleft(request)
+        for request in others:
+            if request.done:
+                request.wake_up()
+
+    def _leave(self, request: Request) -> None:
+        """Whatever happened: wait for nothing any more, and lead no longer."""
+        with self._mutex:
+            if self._leader is request:
+                self._leader = self._waiting[0] if self._waiting else None
+            elif not request.done and request in self._waiting:
+                self._waiting.remove(request)
+            heir = self._leader
+            if heir is not None and heir in self._waiting:
+                self._waiting.remove(heir)
+            # Once too often does no harm, once too seldom would leave everybody waiting.
+            if heir is not None:
+                heir.wake_up()

@@ -7,7 +7,6 @@ import random
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
 
@@ -21,8 +20,6 @@ SQLITE_MIN: Final = (3, 37, 0)
 LOCK_WAIT_S: Final = 30.0
 # One checkpoint for about 40 MB of log: measured 1.1 to 1.4 times the rate of SQLite's default.
 CHECKPOINT_PAGES: Final = 10_000
-
-Connect = Callable[..., sqlite3.Connection]
 
 
 def check_sqlite(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> None:
@@ -57,10 +54,10 @@ def open_connection(
 
 
 def _mode(path: str, *, readonly: bool) -> str:
-    """How to open; a copy nobody can be writing, in a folder that takes no -shm, as it lies."""
+    """How to open; on a read-only disk nobody can be writing, and no -shm can be made."""
     if not readonly:
         return "mode=rw"
-    still = not os.path.exists(f"{path}-wal") and not os.access(os.path.dirname(path), os.W_OK)  # noqa: PTH110, PTH120
+    still = os.statvfs(path).f_flag & os.ST_RDONLY
     return "mode=ro&immutable=1" if still else "mode=ro"
 
 
@@ -93,9 +90,14 @@ def _prepare(connection: sqlite3.Connection, *, readonly: bool) -> None:
 def check_is_ledger(connection: sqlite3.Connection, path: str) -> int:
     """The schema version of a ledger; 0 for an empty file. Anything else is refused, unchanged."""
     try:
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        # One snapshot: another process may be making this file right now.
+        connection.execute("BEGIN")
+        try:
+            tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+            application = connection.execute("PRAGMA application_id").fetchone()[0]
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        finally:
+            connection.execute("ROLLBACK")
     except sqlite3.Error as error:
         raise failures.translate(error, path) from None
     if application != APPLICATION_ID and (application or version or tables):
@@ -117,7 +119,14 @@ def migrate(
     steps = load_migrations() if migrations is None else migrations
     try:
         if path != MEMORY:
-            connection.execute("PRAGMA journal_mode = WAL")
+            mode = patiently(connection, "PRAGMA journal_mode = WAL", path).fetchone()[0]
+            if mode != "wal":
+                raise StoreError(
+                    f"{path} cannot use a write-ahead log (journal mode {mode})",
+                    hint="Keep the ledger on a local disk that supports shared memory.",
+                )
+        if _is_up_to_date(connection, len(steps)):
+            return
         begin_immediate(connection, path)
         try:
             done = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -135,6 +144,12 @@ def migrate(
         raise failures.translate(error, path) from None
 
 
+def _is_up_to_date(connection: sqlite3.Connection, version: int) -> bool:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    done = connection.execute("PRAGMA user_version").fetchone()[0]
+    return bool(application == APPLICATION_ID and done >= version)
+
+
 def split_script(script: str) -> list[str]:
     """The statements of a script, so that all of them can run in one transaction."""
     statements, current = [], ""
@@ -146,15 +161,23 @@ def split_script(script: str) -> list[str]:
     return statements
 
 
-def begin_immediate(connection: sqlite3.Connection, path: str, wait_s: float = LOCK_WAIT_S) -> None:
-    """Take the write lock, waiting with jitter: SQLite's own back-off is unfair to late comers."""
-    deadline = time.monotonic() + wait_s
+def begin_immediate(connection: sqlite3.Connection, path: str, since: float | None = None) -> None:
+    """Take the write lock; `since` is when the caller began to wait, in monotonic seconds."""
+    patiently(connection, "BEGIN IMMEDIATE", path, since)
+
+
+def patiently(
+    connection: sqlite3.Connection, sql: str, path: str, since: float | None = None
+) -> sqlite3.Cursor:
+    """Run a statement that needs a lock, waiting with jitter.
+
+    SQLite's own waiting is unfair to late comers, and does not happen for every statement.
+    """
+    deadline = (time.monotonic() if since is None else since) + LOCK_WAIT_S
     while True:
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            return connection.execute(sql)
         except sqlite3.OperationalError as error:
             if not failures.is_busy(error) or time.monotonic() > deadline:
                 raise failures.translate(error, path) from None
-            time.sleep(random.uniform(0.0002, 0.004))  # noqa: S311 - jitter, not a secret
-        else:
-            return
+        time.sleep(random.uniform(0.0002, 0.004))  # noqa: S311 - jitter, not a secret

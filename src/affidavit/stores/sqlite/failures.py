@@ -6,10 +6,30 @@ import sqlite3
 
 from affidavit.errors import AffidavitError, ConflictError, IntegrityViolation, StoreError
 
+_OF_THE_STORE = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_NOMEM,
+)
+
 
 def primary_code(error: sqlite3.Error) -> int:
     """The primary result code: the extended ones keep it in their low byte."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def is_of_the_store(error: sqlite3.Error) -> bool:
+    """Whether this concerns the disk or the file, not one caller's unit."""
+    return primary_code(error) in _OF_THE_STORE
+
+
+def _without_payload(said: str) -> str:
+    """SQLite quotes a text it cannot decode; a message must not."""
+    return said.partition(" with text ")[0]
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -19,8 +39,10 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 def translate(error: sqlite3.Error, path: str) -> AffidavitError:
     """The error a caller gets for what SQLite said."""
+    if isinstance(error, sqlite3.IntegrityError):
+        return translate_constraint(error)
     code = primary_code(error)
-    said = f"SQLite: {error}"
+    said = f"SQLite: {_without_payload(str(error))}"
     if code == sqlite3.SQLITE_FULL:
         return StoreError(
             f"the disk with {path} is full",

@@ -23,7 +23,7 @@ def create(path: str) -> None:
     """Make an empty file only its owner can read, and its folder; leave an existing one."""
     target = Path(path)
     try:
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(target.parent)
         descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     except FileExistsError:
         if not target.parent.is_dir():
@@ -37,6 +37,15 @@ def create(path: str) -> None:
     sync_folder(target.parent)
 
 
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it, and have the disk remember each name."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync_folder(folder.parent)
+
+
 def remove_if_empty(path: str) -> None:
     """Take back a file that `create` made and nothing was written to."""
     with contextlib.suppress(OSError):
@@ -46,11 +55,23 @@ def remove_if_empty(path: str) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make a new name in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return  # a folder that may be written but not read cannot be synced by name
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def identity(path: str) -> tuple[int, int]:
+    """Which file a path leads to: its device and inode; (0, 0) where there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - once a commit
+    except OSError:
+        return (0, 0)
+    return status.st_dev, status.st_ino
 
 
 def exists(path: str) -> bool:
@@ -81,7 +102,7 @@ def find_network_filesystem(path: str, mounts: str = "/proc/self/mounts") -> str
     try:
         lines = Path(mounts).read_text(encoding="utf-8", errors="replace").splitlines()
         target = Path(path).resolve()
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: a loop of links
         return None
     best, kind = -1, ""
     for fields in (line.split() for line in lines):

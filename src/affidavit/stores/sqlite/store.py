@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from affidavit.errors import AffidavitError, ConflictError, StoreError
+from affidavit.errors import ConflictError, StoreError
 from affidavit.ledger.ports import Clock, Writer
 from affidavit.stores.sqlite import failures, files
 from affidavit.stores.sqlite.audit import SqliteAudit
 from affidavit.stores.sqlite.commits import CommitQueue, Request
+from affidavit.stores.sqlite.committing import Committer
 from affidavit.stores.sqlite.connection import (
     begin_immediate,
     check_is_ledger,
@@ -24,7 +25,6 @@ from affidavit.stores.sqlite.connection import (
 )
 from affidavit.stores.sqlite.reading import SqliteReader
 from affidavit.stores.sqlite.repair import SqliteRepairer
-from affidavit.stores.sqlite.writing import SqliteWriter, Tips
 
 T = TypeVar("T")
 
@@ -38,17 +38,24 @@ class SqliteStore:
     def __init__(self, path: str, *, readonly: bool) -> None:
         self.location = path
         self.readonly = readonly
-        # Held while the writing connection is used, replaced, or the process forks.
+        # Held while the writing connection is used, replaced, or the process forks. Taken before
+        # _pool, which only guards the lists: a read never waits for a commit.
         self._lock = threading.RLock()
+        self._pool = threading.Condition(threading.RLock())
         self._queue = CommitQueue(self._run_batch)
-        self._tips = Tips()
-        self._writer: sqlite3.Connection | None = None
+        self._committer = Committer(path, lambda: self._connect(readonly=False))
         self._idle: list[sqlite3.Connection] = []
-        self._in_use = 0
-        self._readers_gone = threading.Condition(self._lock)
+        self._owners: list[int] = []
         self._closed = False
-        self.commit_count = 0
+        self._forking = False
+        self._orphaned = False
+        self._file = None if path == files.MEMORY else files.identity(path)
         self._open_first()
+
+    @property
+    def commit_count(self) -> int:
+        """How many commits this store has made."""
+        return self._committer.commit_count
 
     def _open_first(self) -> None:
         connection = self._connect(readonly=self.readonly)
@@ -64,22 +71,33 @@ class SqliteStore:
         if self.readonly:
             self._idle.append(connection)
         else:
-            self._writer = self._for_writing(connection)
+            self._committer.adopt(connection)
 
     def _connect(self, *, readonly: bool) -> sqlite3.Connection:
-        return open_connection(self.location, readonly=readonly, factory=self.connection_factory)
-
-    def _for_writing(self, connection: sqlite3.Connection) -> sqlite3.Connection:
-        # begin_immediate waits by itself, with jitter.
-        connection.execute("PRAGMA busy_timeout = 0")
-        return connection
-
-    def _writing_connection(self) -> sqlite3.Connection:
         if self._closed:
             raise StoreError("the ledger is closed", hint="Open it again.")
-        if self._writer is None:
-            self._writer = self._for_writing(self._connect(readonly=False))
-        return self._writer
+        connection = open_connection(
+            self.location, readonly=readonly, factory=self.connection_factory
+        )
+        try:
+            self._check_file()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check_file(self) -> None:
+        """That the path still leads to the file that was opened: a fact must not go elsewhere."""
+        if self._orphaned:
+            raise StoreError(
+                "this process was forked inside a read of the ledger",
+                hint="Open the ledger again in the new process, or fork outside of reads.",
+            )
+        if self._file is not None and files.identity(self.location) != self._file:
+            raise StoreError(
+                f"the file at {self.location} was removed or replaced while it was open",
+                hint="Close the ledger and open it again; acknowledged facts are in the old file.",
+            )
 
     def write(self, unit: Callable[[Writer], T], clock: Clock) -> T:
         """Run a unit under the write lock and return its answer once it is durable."""
@@ -92,98 +110,12 @@ class SqliteStore:
             raise ConflictError(
                 f"{self.location} is open for reading only",
                 code="ERR_READONLY",
-                hint="Open it without readonly=True to record.",
+                hint="Open it for writing to record.",
             )
 
     def _run_batch(self, batch: Sequence[Request]) -> None:
         with self._lock:
-            if self._try_batch(batch):
-                return
-            # One of them spoiled the transaction: each runs by itself, so that it fails alone.
-            for request in batch:
-                if len(batch) > 1:
-                    self._try_batch([request])
-
-    def _try_batch(self, batch: Sequence[Request]) -> bool:
-        """Run requests in one transaction; False if a failing one undid the others' work."""
-        try:
-            connection = self._writing_connection()
-            begin_immediate(connection, self.location)
-        except AffidavitError as error:
-            _answer_all(batch, error)
-            return True
-        writer = None
-        try:
-            writer = SqliteWriter(connection, self._tips)
-            for request in batch:
-                if not _run(request, writer):
-                    self._roll_back(connection)
-                    return len(batch) == 1
-        except sqlite3.Error as error:
-            self._roll_back(connection)
-            _answer_all(batch, failures.translate(error, self.location))
-            return True
-        except BaseException:
-            self._roll_back(connection)
-            raise
-        self._commit(connection, writer, batch)
-        return True
-
-    def _commit(
-        self, connection: sqlite3.Connection, writer: SqliteWriter, batch: Sequence[Request]
-    ) -> None:
-        if writer.writes == 0:
-            self._roll_back(connection, forget=False)
-        else:
-            try:
-                connection.execute("COMMIT")
-            except sqlite3.Error as error:
-                self._settle(writer, batch, error)
-                return
-            self.commit_count += 1
-        writer.leave_tips()
-        for request in batch:
-            request.done = True
-
-    def _roll_back(self, connection: sqlite3.Connection, *, forget: bool = True) -> None:
-        if forget:
-            self._tips.clear()
-        with contextlib.suppress(sqlite3.Error):
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-
-    def _settle(self, writer: SqliteWriter, batch: Sequence[Request], error: sqlite3.Error) -> None:
-        """COMMIT failed, which does not say whether it happened: look, then answer."""
-        self._tips.clear()
-        first = writer.first_entry
-        failure: AffidavitError = failures.translate(error, self.location)
-        if failure.code != "ERR_STORE_FULL":
-            failure = StoreError(
-                f"writing to {self.location} failed at the last step ({failure.message})",
-                code="ERR_OUTCOME_UNKNOWN",
-                hint="The fact may or may not be recorded. Retry with the same idempotency_key.",
-            )
-        self._drop_writer()
-        try:
-            connection = self._writing_connection()
-            row = connection.execute("SELECT entry FROM log WHERE log_index = ?", (writer.first,))
-            found = row.fetchone()
-            if first is None or found is None or found[0] != first:
-                _answer_all(batch, failure)
-                return
-            # It is there; a full checkpoint makes the disk confirm it.
-            connection.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
-        except (sqlite3.Error, AffidavitError):
-            _answer_all(batch, failure)
-            return
-        for request in batch:
-            request.done = True
-
-    def _drop_writer(self) -> None:
-        connection, self._writer = self._writer, None
-        if connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
+            self._committer.run(batch, self._check_file)
 
     @contextmanager
     def read(self) -> Iterator[SqliteReader]:
@@ -200,7 +132,7 @@ class SqliteStore:
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
         if self.location == files.MEMORY:
-            with self._lock, self._transaction(self._writing_connection()) as connection:
+            with self._lock, self._transaction(self._committer.connection()) as connection:
                 yield connection
             return
         connection = self._take_reader()
@@ -225,29 +157,42 @@ class SqliteStore:
             raise failures.translate(error, self.location) from None
 
     def _take_reader(self) -> sqlite3.Connection:
-        with self._lock:
-            if self._closed:
-                raise StoreError("the ledger is closed", hint="Open it again.")
-            connection = self._idle.pop() if self._idle else self._connect(readonly=True)
-            self._in_use += 1
-            return connection
+        own = threading.get_ident()
+        with self._pool:
+            while self._forking and own not in self._owners:
+                self._pool.wait()
+            self._owners.append(own)
+            connection = self._idle.pop() if self._idle else None
+        try:
+            return self._connect(readonly=True) if connection is None else connection
+        except BaseException:
+            self._forget_owner()
+            raise
 
     def _give_back(self, connection: sqlite3.Connection, *, broken: bool) -> None:
-        with self._lock:
-            self._in_use -= 1
+        with self._pool:
             if broken or self._closed:
                 connection.close()
             else:
                 self._idle.append(connection)
-            self._readers_gone.notify_all()
+        self._forget_owner()
+
+    def _forget_owner(self) -> None:
+        with self._pool:
+            if threading.get_ident() in self._owners:
+                self._owners.remove(threading.get_ident())
+            elif self._owners:  # a generator's reader, given back by another thread
+                self._owners.pop()
+            self._pool.notify_all()
 
     def rebuild(self, repair: Callable[[SqliteAudit, SqliteRepairer], T]) -> T:
         """Run a repair of the views in one transaction, with the guards lifted."""
         self._check_writable()
         with self._lock:
-            connection = self._writing_connection()
-            begin_immediate(connection, self.location)
+            self._check_file()
+            connection = self._committer.connection()
             try:
+                begin_immediate(connection, self.location)
                 repairer = SqliteRepairer(connection)
                 result = repair(SqliteAudit(connection), repairer)
                 repairer.finish()
@@ -255,7 +200,7 @@ class SqliteStore:
             except sqlite3.Error as error:
                 raise failures.translate(error, self.location) from None
             finally:
-                self._roll_back(connection)
+                self._committer.drop()
             return result
 
     def describe(self) -> Mapping[str, Any]:
@@ -277,7 +222,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close every connection; SQLite folds the -wal back when the last process does."""
-        with self._lock:
+        with self._lock, self._pool:
             self._closed = True
             self._close_idle()
 
@@ -285,50 +230,34 @@ class SqliteStore:
         for connection in self._idle:
             connection.close()
         self._idle.clear()
-        self._drop_writer()
+        self._committer.drop()
 
     def before_fork(self) -> None:
-        """Leave nothing open across a fork: SQLite's state about locks must not be inherited."""
+        """Leave nothing open across a fork: SQLite's state about locks must not be inherited.
+
+        A thread that forks inside a read of its own cannot wait for itself; then the child's store
+        is orphaned and says so.
+        """
         self._lock.acquire()
-        while self._in_use:
-            self._readers_gone.wait()
-        if self.location != files.MEMORY:
-            self._close_idle()
-            self._tips.clear()
+        self._pool.acquire()
+        self._forking = True
+        own = threading.get_ident()
+        while any(owner != own for owner in self._owners):
+            self._pool.wait()
+        self._close_idle()
 
     def after_fork_in_parent(self) -> None:
         """Go on; connections are opened again when they are needed."""
+        self._forking = False
+        self._pool.notify_all()
+        self._pool.release()
         self._lock.release()
 
     def after_fork_in_child(self) -> None:
         """Start afresh: the threads that led or waited are not in this process."""
+        self._forking = False
+        self._orphaned = bool(self._owners)
+        self._owners.clear()
         self._lock = threading.RLock()
-        self._readers_gone = threading.Condition(self._lock)
+        self._pool = threading.Condition(threading.RLock())
         self._queue = CommitQueue(self._run_batch)
-
-
-def _run(request: Request, writer: SqliteWriter) -> bool:
-    """Run one unit; False if it failed after writing, so that the transaction is spoiled."""
-    writes = writer.writes
-    request.error = None
-    try:
-        writer.start_unit(request.clock)
-        request.result = request.unit(writer)
-    except AffidavitError as error:
-        request.error = error
-    except sqlite3.IntegrityError as error:
-        request.error, request.done = failures.translate_constraint(error), True
-        return False
-    except sqlite3.Error:
-        raise
-    except Exception as error:  # noqa: BLE001 - a bug in a unit, or in a caller's clock: it fails alone
-        request.error = error
-    if request.error is None:
-        return True
-    request.done = True
-    return writer.writes == writes
-
-
-def _answer_all(batch: Sequence[Request], error: AffidavitError) -> None:
-    for request in batch:
-        request.error, request.done = error, True

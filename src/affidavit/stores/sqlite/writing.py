@@ -8,7 +8,9 @@ from hashlib import sha256
 from typing import Any, Final
 
 from affidavit.core.merkle import Digest, complete_levels, leaf_hash
+from affidavit.core.moment import AT_US_MAX
 from affidavit.core.views import TABLES, Row, SealRow, SessionRow, SettingRow, ThoughtRow
+from affidavit.errors import StoreError
 from affidavit.ledger.chains import verify_session_chain
 from affidavit.ledger.ports import KeyUse, SessionHead, TaskTip
 from affidavit.stores.sqlite.audit import SqliteAudit
@@ -57,10 +59,27 @@ class SqliteWriter(SqliteReader):
         self.first_entry: bytes | None = None
         self.at = 0
         self.writes = 0
+        self.committing = False
 
     def start_unit(self, clock: Callable[[], int]) -> None:
         """Give the next unit its time: the clock's, and later than every unit before."""
         self.at = max(clock(), self._last_at + 1)
+        if self.at > AT_US_MAX:
+            raise StoreError(
+                f"the ledger's time has reached its end ({self._last_at})",
+                hint="A clock was far ahead once. Start a new ledger.",
+            )
+
+    def mark(self) -> tuple[int, int, int]:
+        """Where this transaction stands: what `go_back` returns to."""
+        return self._next, self._last_at, self.writes
+
+    def go_back(self, mark: tuple[int, int, int]) -> None:
+        """A unit was undone: so is what it left in memory."""
+        self._next, self._last_at, self.writes = mark
+        self._tips.clear()
+        if self._next == self.first:
+            self.first_entry = None
 
     def leave_tips(self) -> None:
         """After the commit: what is cached holds for this head."""

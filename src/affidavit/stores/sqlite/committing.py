@@ -1,0 +1,186 @@
+"""Running a batch of requests in one transaction, and finding out what a failed COMMIT left.
+
+Each request of a larger batch runs inside a savepoint, so that a bad one fails alone. Whatever
+stops this, the connection is left outside any transaction, and a request counts as done exactly
+when its fact is committed or refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from affidavit.errors import AffidavitError, StoreError
+from affidavit.stores.sqlite import failures
+from affidavit.stores.sqlite.commits import Request, surely
+from affidavit.stores.sqlite.connection import begin_immediate, check_is_ledger
+from affidavit.stores.sqlite.writing import SqliteWriter, Tips
+
+_SETTLE_WAIT_MS = 5_000
+
+
+class Committer:
+    """The writing side of a store: one connection, and what its last commit left behind."""
+
+    def __init__(self, location: str, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._location = location
+        self._connect = connect
+        self._tips = Tips()
+        self._connection: sqlite3.Connection | None = None
+        self.commit_count = 0
+
+    def connection(self) -> sqlite3.Connection:
+        """The writing connection, opened when it is first needed."""
+        return self._connection or self.adopt(self._connect())
+
+    def adopt(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        """Write through this connection from now on."""
+        # begin_immediate waits by itself, with jitter.
+        connection.execute("PRAGMA busy_timeout = 0")
+        self._connection = connection
+        return connection
+
+    def drop(self) -> None:
+        """Close the connection and forget what is cached."""
+        self._tips.clear()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def run(self, batch: Sequence[Request], check: Callable[[], None]) -> None:
+        """Commit a batch; `check` says whether the file is still the one that was opened."""
+        try:
+            check()
+            connection = self.connection()
+        except AffidavitError as error:
+            _fail_all(batch, error)
+            return
+        writer: SqliteWriter | None = None
+        try:
+            begin_immediate(connection, self._location, max(r.since for r in batch))
+            check()
+            writer = SqliteWriter(connection, self._tips)
+            self._run_each(connection, writer, batch)
+            self._commit(connection, writer, batch)
+        except sqlite3.Error as error:
+            _fail_all(batch, self._explain(connection, error))
+        except AffidavitError as error:
+            _fail_all(batch, error)
+        finally:
+            surely(lambda: self._come_to_rest(connection, writer, batch))
+
+    def _explain(self, connection: sqlite3.Connection, error: sqlite3.Error) -> AffidavitError:
+        """What went wrong; a schema changed by a newer version is told as that."""
+        with contextlib.suppress(sqlite3.Error):
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            try:
+                check_is_ledger(connection, self._location)
+            except StoreError as newer:
+                return newer
+        return failures.translate(error, self._location)
+
+    def _run_each(
+        self, connection: sqlite3.Connection, writer: SqliteWriter, batch: Sequence[Request]
+    ) -> None:
+        alone = len(batch) == 1
+        for request in batch:
+            mark = writer.mark()
+            if not alone:
+                connection.execute("SAVEPOINT unit")
+            try:
+                writer.start_unit(request.clock)
+                request.result = request.unit(writer)
+            except sqlite3.Error as error:
+                if failures.is_of_the_store(error) or not connection.in_transaction:
+                    raise
+                request.fail(failures.translate(error, self._location))
+            except Exception as error:  # noqa: BLE001 - a refusal, or a bug: it fails alone
+                request.fail(error)
+            if request.error is not None and writer.mark() != mark:
+                connection.execute("ROLLBACK" if alone else "ROLLBACK TO unit")
+                writer.go_back(mark)
+            if not alone:
+                connection.execute("RELEASE unit")
+
+    def _commit(
+        self, connection: sqlite3.Connection, writer: SqliteWriter, batch: Sequence[Request]
+    ) -> None:
+        if writer.writes == 0:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        else:
+            writer.committing = True
+            try:
+                connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                self._settle(writer, batch, error)
+                return
+            self.commit_count += 1
+        writer.leave_tips()
+        _succeed_all(batch)
+
+    def _come_to_rest(
+        self,
+        connection: sqlite3.Connection,
+        writer: SqliteWriter | None,
+        batch: Sequence[Request],
+    ) -> None:
+        """After anything at all: no transaction is open, and what was committed counts as done."""
+        if self._connection is not connection:
+            return  # it failed at COMMIT and was replaced
+        if all(request.done for request in batch) and not connection.in_transaction:
+            if any(request.error is not None for request in batch):
+                self._tips.clear()
+            return
+        self._tips.clear()
+        if connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+        elif writer is not None and writer.committing:
+            _succeed_all(batch)
+
+    def _settle(self, writer: SqliteWriter, batch: Sequence[Request], error: sqlite3.Error) -> None:
+        """COMMIT failed, which does not say whether it happened: look, then answer."""
+        writer.committing = False
+        failure: AffidavitError = failures.translate(error, self._location)
+        if failure.code != "ERR_STORE_FULL":
+            failure = StoreError(
+                f"writing to {self._location} failed at the last step ({failure.message})",
+                code="ERR_OUTCOME_UNKNOWN",
+                hint="The fact may or may not be recorded. Retry with the same idempotency_key.",
+            )
+        self.drop()
+        try:
+            if self._is_there(writer):
+                _succeed_all(batch)
+                return
+        except (sqlite3.Error, AffidavitError):
+            pass  # whether it is there cannot be told, which is what the failure says
+        _fail_all(batch, failure)
+
+    def _is_there(self, writer: SqliteWriter) -> bool:
+        """Whether the first entry of the batch is in the log, and the disk says so too."""
+        connection = self.connection()
+        sql = "SELECT entry FROM log WHERE log_index = ?"
+        found = connection.execute(sql, (writer.first,)).fetchone()
+        if writer.first_entry is None or found is None or found[0] != writer.first_entry:
+            return False
+        connection.execute(f"PRAGMA busy_timeout = {_SETTLE_WAIT_MS}")
+        busy, size, done = connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
+        connection.execute("PRAGMA busy_timeout = 0")
+        return not busy and done >= size
+
+
+def _fail_all(batch: Sequence[Request], error: AffidavitError) -> None:
+    for request in batch:
+        if not request.done:
+            request.fail(error)
+
+
+def _succeed_all(batch: Sequence[Request]) -> None:
+    for request in batch:
+        if not request.done:
+            request.succeed()

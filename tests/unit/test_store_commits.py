@@ -1,0 +1,269 @@
+"""The commit queue by itself: who leads, who follows, and what happens when a leader fails."""
+
+import signal
+import threading
+import time
+
+import pytest
+
+from affidavit.stores.sqlite import commits
+from affidavit.stores.sqlite.commits import BATCH_MAX, CommitQueue, Request
+
+WAIT_S = 20
+
+
+class Runner:
+    """Stands for the store: keeps batches, and can be held up."""
+
+    def __init__(self):
+        self.batches = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.running = threading.Event()
+
+    def __call__(self, batch):
+        self.running.set()
+        assert self.gate.wait(WAIT_S)
+        self.batches.append([request.unit for request in batch])
+        for request in batch:
+            request.result = f"answer to {request.unit}"
+            request.succeed()
+
+
+@pytest.fixture
+def runner():
+    return Runner()
+
+
+@pytest.fixture
+def queue(runner):
+    return CommitQueue(runner)
+
+
+class Callers:
+    """Threads that submit one request each."""
+
+    def __init__(self, queue):
+        self.queue = queue
+        self.outcomes = {}
+        self.threads = []
+
+    def start(self, *units):
+        """Start callers one after the other, so that they stand in the queue in this order."""
+        for unit in units:
+            waiting = len(self.queue._waiting)
+            thread = threading.Thread(target=self._submit, args=(unit,), daemon=True)
+            thread.start()
+            self.threads.append(thread)
+            until(lambda waiting=waiting: len(self.queue._waiting) > waiting)
+
+    def lead(self, unit, runner):
+        """Start the caller that leads, and see that it is held up while it commits."""
+        runner.gate.clear()
+        runner.running.clear()
+        thread = threading.Thread(target=self._submit, args=(unit,), daemon=True)
+        thread.start()
+        self.threads.append(thread)
+        assert runner.running.wait(WAIT_S)
+
+    def _submit(self, unit):
+        try:
+            self.outcomes[unit] = self.queue.submit(Request(unit, time.time_ns))
+        except BaseException as error:
+            self.outcomes[unit] = error
+
+    def join(self):
+        for thread in self.threads:
+            thread.join(WAIT_S)
+            assert not thread.is_alive(), "a caller hangs"
+
+
+def until(condition):
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.0005)
+
+
+def test_a_lone_caller_is_served_at_once(queue, runner):
+    assert queue.submit(Request("a", time.time_ns)) == "answer to a"
+    assert queue.submit(Request("b", time.time_ns)) == "answer to b"
+    assert runner.batches == [["a"], ["b"]]
+
+
+def test_those_who_come_while_one_commits_share_the_next_commit_in_order(queue, runner):
+    callers = Callers(queue)
+    callers.lead("first", runner)
+    callers.start("a", "b", "c", "d")
+    runner.gate.set()
+    callers.join()
+    assert runner.batches == [["first"], ["a", "b", "c", "d"]]
+    assert callers.outcomes == {unit: f"answer to {unit}" for unit in ("first", "a", "b", "c", "d")}
+
+
+def test_a_batch_has_a_limit_and_the_rest_are_next(queue, runner, monkeypatch):
+    assert BATCH_MAX == 1_000
+    monkeypatch.setattr(commits, "BATCH_MAX", 3)
+    callers = Callers(queue)
+    callers.lead("first", runner)
+    callers.start(*range(7))
+    runner.gate.set()
+    callers.join()
+    assert runner.batches == [["first"], [0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_a_leader_that_fails_strands_nobody(queue, runner):
+    callers = Callers(queue)
+    callers.lead("first", runner)
+    callers.start("a", "b", "c")
+
+    def fail_once(batch, run=runner.__call__):
+        if batch[0].unit == "a" and not failed:
+            failed.append(len(batch))
+            raise MemoryError("nothing left")
+        run(batch)
+
+    failed = []
+    queue._run_batch = fail_once
+    runner.gate.set()
+    callers.join()
+    assert failed == [3]
+    assert isinstance(callers.outcomes["a"], MemoryError)
+    # Nothing of the others was run: the next leader takes them, in their order.
+    assert callers.outcomes["b"] == "answer to b"
+    assert callers.outcomes["c"] == "answer to c"
+    assert runner.batches == [["first"], ["b", "c"]]
+    assert queue.submit(Request("afterwards", time.time_ns)) == "answer to afterwards"
+
+
+def is_error(outcome):
+    return isinstance(outcome, BaseException)
+
+
+def test_a_request_that_fails_fails_alone(queue, runner):
+    def run(batch):
+        for request in batch:
+            request.result = request.unit
+            request.succeed()
+            if request.unit == "bad":
+                request.fail(ValueError("bad"))
+
+    callers = Callers(queue)
+    callers.lead("first", runner)
+    callers.start("a", "bad", "b")
+    queue._run_batch = run
+    runner.gate.set()
+    callers.join()
+    assert isinstance(callers.outcomes.pop("bad"), ValueError)
+    assert not any(map(is_error, callers.outcomes.values()))
+
+
+class Interrupted(BaseException):
+    """Stands for Ctrl-C."""
+
+
+@pytest.fixture
+def interrupt_after():
+    """Interrupts the main thread, where tests run, after a while."""
+
+    def interrupt(*_):
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_one_who_is_interrupted_while_waiting_leaves_the_queue(queue, runner, interrupt_after):
+    callers = Callers(queue)
+    callers.lead("first", runner)
+    interrupt_after(0.1)
+    with pytest.raises(Interrupted):
+        queue.submit(Request("gone", time.time_ns))
+    callers.start("stays")
+    runner.gate.set()
+    callers.join()
+    assert runner.batches == [["first"], ["stays"]]
+
+
+def test_one_who_is_interrupted_after_a_leader_took_it_holds_nobody_up(
+    queue, runner, interrupt_after
+):
+    callers = Callers(queue)
+    callers.lead("first", runner)
+    callers.start("second")
+    again = threading.Event()
+
+    def hold_second(batch, run=runner.__call__):
+        if len(batch) == 2:
+            again.set()
+            # The main thread is interrupted in here, while its request is being committed.
+            time.sleep(0.3)
+        run(batch)
+
+    def go():
+        until(lambda: len(queue._waiting) == 2)
+        runner.gate.set()
+
+    queue._run_batch = hold_second
+    threading.Thread(target=go, daemon=True).start()
+    interrupt_after(0.2)
+    with pytest.raises(Interrupted):
+        queue.submit(Request("mine", time.time_ns))
+    assert again.is_set()
+    callers.join()
+    assert runner.batches == [["first"], ["second", "mine"]]
+    assert queue.submit(Request("afterwards", time.time_ns)) == "answer to afterwards"
+
+
+class LateInterrupt:
+    """A lock whose owner is interrupted at the moment it has got it."""
+
+    def __init__(self):
+        self._lock = REAL_LOCK()
+        self._acquired = 0
+
+    def acquire(self, *args, **kwargs):
+        got = self._lock.acquire(*args, **kwargs)
+        self._acquired += 1
+        if self._acquired == 2:
+            raise Interrupted
+        return got
+
+    def release(self):
+        self._lock.release()
+
+
+REAL_LOCK = threading.Lock
+
+
+@pytest.mark.parametrize("place", ["heir", "follower"])
+def test_an_interrupt_at_the_moment_of_waking_strands_nobody(queue, runner, monkeypatch, place):
+    callers = Callers(queue)
+    callers.lead("first", runner)
+    if place == "follower":
+        callers.start("heir")
+    fake = type("fake", (), {"Lock": LateInterrupt})
+    with monkeypatch.context() as patch:
+        patch.setattr(commits, "threading", fake)
+        callers.start("late")
+    callers.start("after")
+    runner.gate.set()
+    callers.join()
+    assert isinstance(callers.outcomes["late"], Interrupted)
+    assert callers.outcomes["after"] == "answer to after"
+    assert queue.submit(Request("afterwards", time.time_ns)) == "answer to afterwards"
+
+
+def test_many_threads_all_get_their_own_answer(queue, runner):
+    callers = Callers(queue)
+    for unit in range(200):
+        thread = threading.Thread(target=callers._submit, args=(unit,), daemon=True)
+        callers.threads.append(thread)
+        thread.start()
+    callers.join()
+    assert callers.outcomes == {unit: f"answer to {unit}" for unit in range(200)}
+    assert sorted(unit for batch in runner.batches for unit in batch) == list(range(200))
+    assert queue._leader is None
+    assert not queue._waiting
