@@ -58,11 +58,13 @@ class ChainWalk:
     ) -> bool:
         if entry is not None and self._checker.is_intact(entry, row, prev, parent, next_seq):
             return True
-        if self._first is None:
-            reason = "its entry is missing from the log"
-            if entry is not None:
-                reason = diagnose(entry, row, prev, parent, next_seq).message
-            self._first = (row[0], row[1], reason)
+        reason = "its entry is missing from the log"
+        if entry is not None:
+            broken = diagnose(entry, row, prev, parent, next_seq)
+            if broken is None:
+                return True
+            reason = broken.message
+        self._first = self._first or (row[0], row[1], reason)
         return False
 
     def report(

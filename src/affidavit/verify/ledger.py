@@ -1,26 +1,39 @@
 """The walk over a whole ledger: log, tree, both chains, seals, views and payloads, in one pass.
 
-Everything is derived again from the log and compared with what the views say. Memory stays
-constant: chain ends are kept for the tasks and sessions seen last, others are looked up in rows
-that the walk has already proved.
+The log is derived from nothing and everything else from it: what a row says is compared with what
+its entry says, never the other way round. One change should be one finding, at the place of the
+change, so the walk goes on from what was most probably recorded:
+
+    entry and kept hash agree      the entry is what was recorded; a row that differs is wrong
+    they do not, the row agrees    the kept hash was changed
+    they do not, the row differs   the entry was changed; its row is taken for what was recorded
+    the entry cannot be read       likewise
+
+Memory stays constant: chain ends are kept for the tasks and sessions seen last, others are looked
+up in rows that the walk has already proved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from affidavit.core.entry import Entry, decode_entry
-from affidavit.core.merkle import Digest, complete_levels, leaf_hash
-from affidavit.core.session import METADATA_KEYS, genesis
+from affidavit.core.merkle import Digest, leaf_hash
 from affidavit.core.thought import ZERO_HASH
-from affidavit.core.views import ROW_OF_KIND, thought_row
+from affidavit.core.views import ROW_OF_KIND, SealRow, SessionRow, ThoughtRow, thought_row
 from affidavit.errors import InputError
+from affidavit.verify.damage import Damage
 from affidavit.verify.findings import UNCHECKED_ENGINE, UNCHECKED_TAIL, Findings, Report
 from affidavit.verify.ports import LeaveAlone, LedgerSource, RawRow, Repairer
 from affidavit.verify.rows import RowCheck
-from affidavit.verify.sessions import SessionState, check_seal
-from affidavit.verify.thoughts import ThoughtChecker, diagnose
+from affidavit.verify.sessions import SessionBook
+from affidavit.verify.thoughts import (
+    ThoughtChecker,
+    find_broken_link,
+    find_changed_column,
+    find_difference,
+)
 from affidavit.verify.tree import TreeCheck
 
 _TASKS_MAX: Final = 50_000
@@ -37,131 +50,203 @@ def verify_ledger(
     repairer: Repairer | None = None,
 ) -> Report:
     """Check all that the ledger alone can tell; with a repairer, put views right."""
-    return _Walk(source, progress, repairer or LeaveAlone()).run()
+    findings = Findings()
+    for difference in source.schema_differences():
+        findings.add("schema_changed", None, "schema", difference)
+    unreadable = source.unreadable_tables()
+    if unreadable:
+        said = f"nothing but the schema was checked: {', '.join(unreadable)} cannot be read"
+        return findings.report({}, [UNCHECKED_TAIL, UNCHECKED_ENGINE, said])
+    return _Walk(source, findings, progress, repairer or LeaveAlone()).run()
+
+
+class TaskTips:
+    """The hash of the newest record of each task; of the last ones met, from memory."""
+
+    def __init__(self, source: LedgerSource, tasks_max: int) -> None:
+        self._source = source
+        self._max = tasks_max
+        self._tips: dict[str, str] = {}
+        self._forgot = False
+
+    def get(self, task_id: str, index: int) -> str:
+        """What the next record of a task must link to."""
+        tip = self._tips.get(task_id)
+        if tip is None and self._forgot:
+            tip = self._source.task_hash_before(task_id, index)
+        return tip or ZERO_HASH
+
+    def put(self, task_id: str, hash_: str) -> None:
+        """A record went by."""
+        if len(self._tips) > self._max:
+            self._tips.clear()
+            self._forgot = True
+        self._tips[task_id] = hash_
 
 
 class _Walk:
     """One pass over one snapshot."""
 
-    def __init__(self, source: LedgerSource, progress: Progress | None, repairer: Repairer) -> None:
+    def __init__(
+        self,
+        source: LedgerSource,
+        findings: Findings,
+        progress: Progress | None,
+        repairer: Repairer,
+    ) -> None:
         self._source = source
         self._progress = progress
         self._repairer = repairer
-        self._findings = Findings()
-        self._rows = RowCheck(source, self._findings, repairer)
-        self._tree = TreeCheck(source, self._findings, repairer)
+        self._findings = findings
+        self._damage = Damage()
+        self._rows = RowCheck(source, findings, repairer, self._damage)
+        self._tree = TreeCheck(source, findings, repairer)
+        self._sessions = SessionBook(
+            source,
+            findings,
+            repairer,
+            self._tree,
+            sessions_max=_SESSIONS_MAX,
+            leaves_max=_LEAVES_MAX,
+        )
         self._thoughts = ThoughtChecker()
-        self._task_tips: dict[str, str] = {}
-        self._sessions: dict[str, SessionState | None] = {}
-        self._leaves_kept = 0
+        self._tips = TaskTips(source, _TASKS_MAX)
         self._last_at = 0
         self._unknown = 0
 
     def run(self) -> Report:
         """Walk the log once, then look for rows that belong to no entry."""
-        for difference in self._source.schema_differences():
-            self._findings.add("schema_changed", None, "schema", difference)
         size = self._walk_log(self._source.size())
         self._rows.check_extras()
-        self._tree.check_strays(size)
+        self._tree.check_strays(size, self._damage)
         checked = {"entries": size, **self._rows.checked, "nodes": self._tree.checked}
-        return self._findings.report(checked, self._unchecked())
+        unchecked = [UNCHECKED_TAIL, UNCHECKED_ENGINE]
+        if self._unknown:
+            unchecked.append(f"{self._unknown} entries of kinds this version does not know")
+        return self._findings.report(checked, unchecked)
 
     def _walk_log(self, size: int) -> int:
         take, expected = self._rows.thoughts.take, 0
         for index, entry, kept in self._source.log():
             if index != expected:
                 self._say_gap(expected, index)
+                if index < expected:
+                    continue
             expected = index + 1
-            leaf = leaf_hash(entry)
-            if leaf != kept:
-                said = "the entry is not the one that was hashed when it was written"
-                self._findings.add("entry_changed", index, "log", said)
-            self._tree.add(leaf)
             row = take(index)
-            if row is None:
-                self._check_other(index, entry, leaf)
-            else:
-                self._check_thought(index, entry, leaf, row)
+            try:
+                leaf = leaf_hash(entry)
+            except TypeError:  # a value of another type, where only bytes can be
+                entry, leaf = b"", leaf_hash(b"")
+            if leaf != kept or row is None or not self._holds(index, entry, leaf, row):
+                self._check_slowly(index, entry, leaf, kept, row)
             if self._progress is not None and not index & 1023:
                 self._progress(index, size)
         return expected
 
-    def _unchecked(self) -> list[str]:
-        said = [UNCHECKED_TAIL, UNCHECKED_ENGINE]
-        if self._unknown:
-            said.append(f"{self._unknown} entries of kinds this version does not know")
-        return said
-
     def _say_gap(self, expected: int, index: int) -> None:
         if index < expected:
-            self._findings.add("index_gap", index, "log", "an entry has a negative index")
-        elif index == expected + 1:
-            self._findings.add("index_gap", expected, "log", f"entry {expected} is missing")
-        else:
-            said = f"entries {expected} to {index - 1} are missing"
-            self._findings.add("index_gap", expected, "log", said)
+            self._findings.add("index_gap", index, "log", "an entry stands before the first one")
+            return
+        self._damage.add_gap(expected, index)
+        missing = f"entry {expected} is" if index == expected + 1 else ""
+        missing = missing or f"entries {expected} to {index - 1} are"
+        self._findings.add("index_gap", expected, "log", f"{missing} missing")
 
-    def _check_thought(self, index: int, entry: bytes, leaf: Digest, row: RawRow) -> None:
-        """A record: entry and row against each other and against both chains."""
-        task_id, session_id = row[3], row[10]
-        prev = self._task_tips.get(task_id)
-        if prev is None:
-            prev = self._source.task_hash_before(task_id, index) or ZERO_HASH
+    def _holds(self, index: int, entry: bytes, leaf: Digest, row: RawRow) -> bool:
+        """Whether this is a record in which everything is as it must be; False says nothing."""
+        task_id, session_id, at = row[3], row[10], row[15]
         state, parent, next_seq = None, None, 0
         if session_id is not None:
-            state = self._session(session_id, index)
-            if state is not None:
-                parent, next_seq = state.chain_hash, state.next_seq
-        self._rows.count("thought_records")
-        if self._thoughts.is_intact(entry, row, prev, parent, next_seq):
-            self._check_time(index, row[15])
-        elif not self._check_broken(index, entry, leaf, row, (prev, parent, next_seq)):
-            return
-        # The next record must link to what this one says, so that one break is told once.
-        self._keep_tip(task_id, row[8])
-        if state is not None:
-            if state.closed_at is not None:
-                self._say_late(index, state)
-            chain = row[13] or state.chain_hash
-            state.add_thought(leaf, chain, state.is_closing(row[2], row[3]), index)
-            self._bound_leaves()
-
-    def _bound_leaves(self) -> None:
-        """Leaves wait for a seal that may never come: past a limit, read them again if it does."""
-        self._leaves_kept += 1
-        if self._leaves_kept > _LEAVES_MAX:
-            self._leaves_kept = 0
-            for state in self._sessions.values():
-                if state is not None:
-                    state.forget_leaves()
-
-    def _keep_tip(self, task_id: str, hash_: str) -> None:
-        if len(self._task_tips) > _TASKS_MAX:
-            self._task_tips.clear()
-        self._task_tips[task_id] = hash_
-
-    def _check_broken(
-        self,
-        index: int,
-        entry: bytes,
-        leaf: Digest,
-        row: RawRow,
-        links: tuple[str, str | None, int],
-    ) -> bool:
-        """Say what is wrong with a record; False if the entry is of another kind."""
-        broken = diagnose(entry, row, *links)
-        self._findings.add(broken.code, index, broken.place, broken.message)
-        read = _read(entry)
-        if read is None:
-            return True
-        if read.kind != "thought.recorded":
-            self._repairer.delete_row("thought_records", index)
-            self._check_other(index, entry, leaf)
+            state = self._sessions.find(session_id, index)
+            if state is None or not state.is_open:
+                return False
+            parent, next_seq = state.chain_hash, state.next_seq
+        prev = self._tips.get(task_id, index)
+        if not self._thoughts.is_intact(entry, row, prev, parent, next_seq) or at < self._last_at:
             return False
-        self._check_time(index, read.at)
-        self._repairer.put_row(thought_row(index, read, row[5]))
+        self._last_at = at
+        self._rows.count("thought_records")
+        self._tree.add(index, leaf)
+        self._tips.put(task_id, row[8])
+        if state is not None:
+            state.add_thought(leaf, row[2], task_id, row[13], index)
+            self._sessions.count_leaf()
         return True
+
+    def _check_slowly(
+        self, index: int, entry: bytes, leaf: Digest, kept: Any, row: RawRow | None
+    ) -> None:
+        try:
+            read = decode_entry(entry)
+        except InputError as error:
+            if leaf == kept:
+                self._findings.add("entry_not_canonical", index, "log.entry", error.message)
+            else:
+                self._say_changed(index, "log.entry", "the entry is not the one that was hashed")
+            self._trust_rows(index, leaf, kept, row)
+            return
+        if leaf != kept:
+            column = self._find_changed(index, read, row)
+            if column is not None:
+                place = f"log.entry {column}".strip()
+                self._say_changed(index, place, f"{column or 'it'} is not what was recorded")
+                self._trust_rows(index, leaf, kept, row)
+                return
+            said = "the entry is not the one that was hashed when it was written"
+            self._say_changed(index, "log", said)
+        self._check_entry(index, read, leaf, kept, row)
+
+    def _say_changed(self, index: int, place: str, said: str) -> None:
+        self._findings.add("entry_changed", index, place, said)
+
+    def _find_changed(self, index: int, read: Entry, row: RawRow | None) -> str | None:
+        """The first column in which the row says otherwise; None where nobody contradicts."""
+        if read.kind != "thought.recorded":
+            return self._rows.find_changed(index, read)
+        return "" if row is None else find_changed_column(read, ThoughtRow._make(row))
+
+    def _trust_rows(self, index: int, leaf: Digest, kept: Any, row: RawRow | None) -> None:
+        """Go on from the rows of an entry that cannot be believed."""
+        if isinstance(kept, bytes) and len(kept) == len(leaf):
+            leaf = Digest(kept)
+        self._damage.add_entry(index)
+        self._tree.add(index, leaf)
+        if row is not None:
+            self._tips.put(row[3], row[8])
+            self._sessions.trust_thought(ThoughtRow._make(row), leaf)
+        for found in self._rows.trust(index):
+            if isinstance(found, SessionRow):
+                self._sessions.trust_start(found, leaf)
+            elif isinstance(found, SealRow):
+                self._sessions.trust_seal(found.session_id, index)
+
+    def _check_entry(
+        self, index: int, read: Entry, leaf: Digest, kept: Any, row: RawRow | None
+    ) -> None:
+        """An entry that says what was recorded, as far as can be told."""
+        self._check_time(index, read.at)
+        doubt = Digest(kept) if kept != leaf and isinstance(kept, bytes) else None
+        self._tree.add(index, leaf, doubt)
+        if (read.kind == "ledger.created") != (index == 0):
+            said = "ledger.created must be the first entry, and only the first"
+            self._say_changed(index, "log.entry", said)
+        if read.kind == "thought.recorded":
+            self._check_thought(index, read, leaf, row)
+            return
+        if row is not None:
+            self._rows.say_extra("thought_records", index)
+        link: int | None | bool = True
+        if read.kind in ROW_OF_KIND:
+            link = self._rows.check(index, read)
+        elif read.kind == "ledger.created":
+            self._sessions.ledger_id = read.body["ledger_id"] if index == 0 else None
+        elif read.kind != "session.ended":
+            self._unknown += 1
+        if read.kind == "session.started":
+            self._sessions.start(index, read, leaf, link)
+        else:
+            self._sessions.follow(index, read, leaf)
 
     def _check_time(self, index: int, at: int) -> None:
         if at < self._last_at:
@@ -170,119 +255,34 @@ class _Walk:
         else:
             self._last_at = at
 
-    def _session(self, session_id: str, index: int) -> SessionState | None:
-        if session_id not in self._sessions:
-            state = self._source.session_before(session_id, index)
-            self._keep_session(session_id, state)
-        return self._sessions[session_id]
-
-    def _keep_session(self, session_id: str, state: SessionState | None) -> None:
-        if len(self._sessions) >= _SESSIONS_MAX:
-            del self._sessions[next(iter(self._sessions))]
-        self._sessions[session_id] = state
-
-    def _say_late(self, index: int, state: SessionState) -> None:
-        code, what = ("seal_mismatch", "sealed") if state.sealed else ("chain_broken", "ended")
-        said = f"names a session that was {what} at entry {state.closed_at}"
-        self._findings.add(code, index, "log", said)
-
-    def _check_other(self, index: int, entry: bytes, leaf: Digest) -> None:
-        """An entry without a thought row: read it and check what its kind calls for."""
-        try:
-            read = decode_entry(entry)
-        except InputError as error:
-            self._findings.add("entry_not_canonical", index, "log.entry", error.message)
-            return
-        self._check_time(index, read.at)
-        if (read.kind == "ledger.created") != (index == 0):
-            said = "ledger.created must be the first entry, and only the first"
-            self._findings.add("entry_changed", index, "log.entry", said)
-        if read.kind == "thought.recorded":
-            self._say_lost(index, read)
-        elif read.kind in ROW_OF_KIND:
-            self._rows.check(index, read)
-        elif read.kind not in ("ledger.created", "session.ended"):
-            self._unknown += 1
-        self._follow_session(index, read, leaf)
-
-    def _say_lost(self, index: int, read: Entry) -> None:
-        said = "the record has no row, so its content is lost"
-        self._findings.add("view_missing", index, "thought_records", said)
-        self._repairer.put_row(thought_row(index, read, ""))
-        self._keep_tip(read.body["task_id"], read.body["hash"])
-
-    def _follow_session(self, index: int, read: Entry, leaf: Digest) -> None:
-        """What an entry means for the session it names."""
-        if read.kind == "session.started":
-            self._start_session(index, read, leaf)
-            return
-        session_id = read.body.get("session_id")
-        if not isinstance(session_id, str):
-            return
-        state = self._session(session_id, index)
-        if state is None:
-            said = f"there is no session {session_id!r:.100}"
-            self._findings.add("chain_broken", index, "log", said)
-        elif read.kind == "session.sealed":
-            self._check_seal(index, read, state)
-            state.close(index, sealed=True)
-        elif read.kind == "session.ended":
-            self._rows.check_end(index, read)
-            state.close(index, sealed=False)
-            state.add_entry(leaf)
+    def _check_thought(self, index: int, read: Entry, leaf: Digest, row: RawRow | None) -> None:
+        """A record: its row, its place in both chains, and what comes after it."""
+        body = read.body
+        self._rows.count("thought_records")
+        if row is None:
+            said = "the record has no row, so its content is lost"
+            self._findings.add("view_missing", index, "thought_records", said)
+            self._repairer.put_row(thought_row(index, read, ""))
         else:
-            self._add_to_session(index, read, leaf, state)
+            self._check_row(index, read, row)
+            self._check_links(index, body)
+        # The next record must link to what this one says, so that one break is told once.
+        self._tips.put(body["task_id"], body["hash"])
+        if body["session_id"] is not None:
+            self._sessions.follow_thought(index, body, leaf)
 
-    def _add_to_session(self, index: int, read: Entry, leaf: Digest, state: SessionState) -> None:
-        if state.closed_at is not None:
-            self._say_late(index, state)
-        if read.kind != "thought.recorded":
-            state.add_entry(leaf)
-            return
-        body = read.body
-        chain = body["chain_hash"] or state.chain_hash
-        closes = state.is_closing(body["type"], body["task_id"])
-        state.add_thought(leaf, chain, closes, index)
+    def _check_row(self, index: int, read: Entry, row: RawRow) -> None:
+        wrong = find_difference(read, row)
+        if wrong is not None:
+            self._findings.add(wrong.code, index, wrong.place, wrong.message)
+            self._repairer.put_row(thought_row(index, read, row[5]))
 
-    def _start_session(self, index: int, read: Entry, leaf: Digest) -> None:
-        body = read.body
-        if genesis({name: body[name] for name in METADATA_KEYS}) != body["genesis"]:
-            said = "the genesis is not that of the session's metadata"
-            self._findings.add("chain_broken", index, "log.entry genesis", said)
-        session_id = body["session_id"]
-        if self._sessions.get(session_id) is not None:
-            said = f"session {body['session_id']!r:.100} started before"
-            self._findings.add("chain_broken", index, "log", said)
-        closing_task = body["task_id"] if body["proof_grade"] else None
-        state = SessionState(body["genesis"], 0, closing_task)
-        state.add_entry(leaf)
-        self._keep_session(session_id, state)
-
-    def _check_seal(self, index: int, read: Entry, state: SessionState) -> None:
-        if state.sealed:
-            said = f"the session was sealed before, at entry {state.closed_at}"
-            self._findings.add("seal_mismatch", index, "log", said)
-            return
-        own = self._leaves(state.thought_leaves, read, index, thoughts=True)
-        entries = self._leaves(state.entry_leaves, read, index, thoughts=False)
-        levels = complete_levels(own)
-        for place, said in check_seal(read.body, state, levels, entries):
-            self._findings.add("seal_mismatch", index, place, said)
-        self._tree.check_session(index, levels[1:])
-        state.forget_leaves()
-
-    def _leaves(
-        self, kept: Sequence[Digest] | None, read: Entry, index: int, *, thoughts: bool
-    ) -> Sequence[Digest]:
-        """The leaves of a session below its seal, as the walk saw them or read again."""
-        if kept is not None:
-            return kept
-        session_id = read.body["session_id"]
-        return self._source.session_leaves(session_id, index, thoughts=thoughts)
-
-
-def _read(entry: bytes) -> Entry | None:
-    try:
-        return decode_entry(entry)
-    except InputError:
-        return None
+    def _check_links(self, index: int, body: dict[str, Any]) -> None:
+        session_id, parent, next_seq = body["session_id"], None, 0
+        if session_id is not None and (state := self._sessions.find(session_id, index)) is not None:
+            parent, next_seq = state.chain_hash, state.next_seq
+        broken = find_broken_link(
+            body, self._tips.get(body["task_id"], index), parent, next_seq
+        )
+        if broken is not None:
+            self._findings.add(broken.code, index, broken.place, broken.message)

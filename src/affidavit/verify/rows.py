@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from affidavit.core.entry import Entry, decode_entry, is_commitment_to
@@ -14,6 +14,7 @@ from affidavit.core.views import (
     Payload,
     SessionRow,
     TaskRow,
+    ThoughtRow,
     payload_columns,
     seal_row,
     session_row,
@@ -21,8 +22,10 @@ from affidavit.core.views import (
     task_row,
 )
 from affidavit.errors import InputError
+from affidavit.verify.damage import Damage
 from affidavit.verify.findings import Findings
 from affidavit.verify.ports import LedgerSource, RawRow, Repairer
+from affidavit.verify.tasks import TaskVersions
 
 _COUNTED: Final = {
     "thought_records": "thoughts",
@@ -31,52 +34,126 @@ _COUNTED: Final = {
     "task_versions": "tasks",
     "setting_changes": "settings",
 }
+_VERSIONS_MAX: Final = 20_000
 
 
 class Cursor:
     """Rows of one view in log order, taken one index at a time; the skipped belong to no entry."""
 
-    def __init__(self, rows: Iterator[RawRow]) -> None:
+    def __init__(self, rows: Iterator[RawRow], say_extra: Callable[[int], None]) -> None:
         self._rows = rows
+        self._say_extra = say_extra
         self._next: RawRow | None = next(rows, None)
-        self._skipped: list[int] = []
 
     def take(self, index: int) -> RawRow | None:
         """The row of this entry, if it has one."""
-        row = self._next
-        if row is not None and row[0] == index:
-            self._next = next(self._rows, None)
-            return row
-        while row is not None and row[0] < index:
-            self._skipped.append(row[0])
-            row = self._next = next(self._rows, None)
-        return self.take(index) if row is not None and row[0] == index else None
+        row = self.peek(index)
+        if row is not None:
+            self._step()
+        return row
 
-    def leftovers(self) -> Iterator[int]:
-        """The index of every row that no entry asked for."""
-        yield from self._skipped
-        if self._next is not None:
-            yield self._next[0]
-        yield from (row[0] for row in self._rows)
+    def peek(self, index: int) -> RawRow | None:
+        """The row of this entry, left where it is."""
+        while (row := self._next) is not None and row[0] < index:
+            self._say_extra(row[0])
+            self._step()
+        return row if row is not None and row[0] == index else None
+
+    def _step(self) -> None:
+        before = self._next
+        self._next = next(self._rows, None)
+        if self._next is not None and before is not None and self._next[0] <= before[0]:
+            self._next = None  # a damaged page leads back to where we were
+
+    def finish(self) -> None:
+        """Every row that no entry asked for."""
+        while self._next is not None:
+            self._say_extra(self._next[0])
+            self._step()
 
 
 class RowCheck:
     """Compares the views with what the log says they are."""
 
-    def __init__(self, source: LedgerSource, findings: Findings, repairer: Repairer) -> None:
+    def __init__(
+        self, source: LedgerSource, findings: Findings, repairer: Repairer, damage: Damage
+    ) -> None:
         self._source = source
         self._findings = findings
         self._repairer = repairer
-        self._cursors = {table: Cursor(source.rows(table)) for table in TABLES.values()}
+        self._damage = damage
+        self._tasks = TaskVersions(source, findings, repairer, _VERSIONS_MAX)
+        self._cursors = {
+            table: Cursor(source.rows(table), self._extra_of(table)) for table in TABLES.values()
+        }
         self.thoughts = self._cursors["thought_records"]
         self.checked = dict.fromkeys((*_COUNTED.values(), "payloads"), 0)
+
+    def _extra_of(self, table: str) -> Callable[[int], None]:
+        return lambda index: self.say_extra(table, index)
+
+    def say_extra(self, table: str, index: int) -> None:
+        """A row belongs to no entry; where the entry is gone or damaged, it may be its last trace."""
+        if self._damage.is_damaged(index):
+            return
+        said = f"a row of {table} belongs to no entry"
+        self._findings.add("view_extra", index, table, said)
+        if not self._damage.is_missing(index):
+            self._repairer.delete_row(table, index)
 
     def count(self, table: str) -> None:
         """One more row looked at."""
         self.checked[_COUNTED[table]] += 1
 
-    def check(self, index: int, read: Entry) -> None:
-        """The row of an entry of any kind but a thought."""
+    def find_changed(self, index: int, read: Entry) -> str | None:
+        """The first column in which a row says otherwise than its entry; None where they agree.
+
+        Kinds without a row of their own have nobody to contradict them.
+        """
+        row_type = ROW_OF_KIND.get(read.kind)
+        if row_type in (None, ThoughtRow):
+            return None
+        raw = self._cursors[TABLES[row_type]].peek(index)
+        if raw is None:
+            return ""
+        actual = row_type._make(raw)
+        for name in payload_columns(read.kind):
+            committed, payload = read.body.get(name), _payload(actual, name)
+            if committed is not None and not _is_payload_of(committed, payload):
+                return name
+        before = self._before(index, read)
+        if before is None and read.kind in ("task.updated", "task.deleted"):
+            return "task_id"
+        payloads = {name: _payload(actual, name) for name in payload_columns(read.kind)}
+        expected = derive(index, read, payloads, before)
+        links = LINKS.get(TABLES[row_type], ())
+        for name, is_value, must_be in zip(actual._fields, actual, expected, strict=True):
+            if is_value != must_be and name not in links:
+                return str(name)
+        return None
+
+    def trust(self, index: int) -> list[Any]:
+        """The rows of an entry that cannot be believed: taken for what was recorded."""
+        found: list[Any] = []
+        for kind, table in TABLES.items():
+            if kind is not ThoughtRow and (raw := self._cursors[table].take(index)) is not None:
+                found.append(kind._make(raw))
+                if kind is TaskRow:
+                    row = found[-1]
+                    self._tasks.keep(row, row.superseded_by)
+        return found
+
+    def _before(self, index: int, read: Entry) -> TaskRow | None:
+        if read.kind not in ("task.updated", "task.deleted"):
+            return None
+        version = self._tasks.before(read.body["task_id"], index)
+        return None if version is None else version.row
+
+    def check(self, index: int, read: Entry) -> int | None | bool:
+        """The row of an entry of any kind but a thought.
+
+        Answers with where a session's row says that it ended; True where nothing is left to judge.
+        """
         row_type = ROW_OF_KIND[read.kind]
         table = TABLES[row_type]
         self.count(table)
@@ -84,25 +161,47 @@ class RowCheck:
         if raw is None:
             self._findings.add("view_missing", index, table, f"the {read.kind} has no row")
         actual = None if raw is None else row_type._make(raw)
-        before = self._task_before(index, read)
         payloads = self._check_payloads(index, read, table, actual)
-        if (row_type is TaskRow) and (before is None) != (read.kind == "task.created"):
-            said = "a task was created twice" if before else "the task was never created"
-            self._findings.add("chain_broken", index, table, said)
-            return
-        expected = self._with_links(derive(index, read, payloads, before), actual)
-        if actual != expected:
-            if actual is not None:
-                self._say_differences(index, table, actual, expected)
-            self._repairer.put_row(expected)
-            if before is not None:
-                self._repairer.put_row(before._replace(superseded_by=index))
+        if row_type is TaskRow:
+            self._check_task(index, read, payloads, actual)
+            return True
+        expected = derive(index, read, payloads, None)
+        if isinstance(expected, SessionRow):
+            expected = expected._replace(**self._true_end(expected, actual))
+        self._compare(index, table, actual, expected)
+        if actual is None or row_type is not SessionRow:
+            return True
+        ended: int | None = expected.ended_index
+        return ended if ended == actual.ended_index else True
 
-    def _task_before(self, index: int, read: Entry) -> TaskRow | None:
-        if ROW_OF_KIND[read.kind] is not TaskRow:
-            return None
-        raw = self._source.task_before(read.body["task_id"], index)
-        return None if raw is None else TaskRow._make(raw)
+    def _check_task(
+        self, index: int, read: Entry, payloads: dict[str, Payload], actual: TaskRow | None
+    ) -> None:
+        task_id = read.body["task_id"]
+        before = self._tasks.before(task_id, index)
+        if before is not None:
+            self._tasks.check_link_to(index, before)
+        if (before is None) != (read.kind == "task.created"):
+            said = "a task was created twice" if before else "the task was never created"
+            self._findings.add("chain_broken", index, "task_versions", said)
+            if actual is not None:
+                self._tasks.keep(actual, actual.superseded_by)
+            return
+        expected: TaskRow = derive(index, read, payloads, None if before is None else before.row)
+        link = True if actual is None else actual.superseded_by
+        if link is not True and self._tasks.leads_on(expected, link):
+            self._compare(index, "task_versions", actual, expected._replace(superseded_by=link))
+        else:
+            self._compare(index, "task_versions", actual, expected)
+            link = True
+        self._tasks.keep(expected, link)
+
+    def _compare(self, index: int, table: str, actual: Any, expected: Any) -> None:
+        if actual == expected:
+            return
+        if actual is not None:
+            self._say_differences(index, table, actual, expected)
+        self._repairer.put_row(expected)
 
     def _check_payloads(
         self, index: int, read: Entry, table: str, actual: Any
@@ -112,64 +211,50 @@ class RowCheck:
             committed = read.body.get(name)
             if committed is None:
                 continue
-            payload = Payload(getattr(actual, name, None), getattr(actual, f"{name}_salt", None))
-            found[name] = payload
+            payload = found[name] = _payload(actual, name)
             self.checked["payloads"] += 1
             if payload.text is None:
                 self._findings.add("payload_lost", index, f"{table}.{name}", f"{name} is gone")
-            elif not is_commitment_to(committed, payload.salt, payload.text):
+            elif not _is_payload_of(committed, payload):
                 said = f"{name} is not what was committed to"
                 self._findings.add("payload_mismatch", index, f"{table}.{name}", said)
         return found
 
-    def _with_links(self, expected: Any, actual: Any) -> Any:
-        """The derived row with the links that later entries call for."""
-        if isinstance(expected, TaskRow):
-            after = self._source.task_after(expected.id, expected.log_index)
-            return expected._replace(superseded_by=after)
-        if isinstance(actual, SessionRow) and self._ends_truly(actual):
-            return expected._replace(**{name: getattr(actual, name) for name in LINKS["sessions"]})
-        return expected
-
-    def _ends_truly(self, actual: SessionRow) -> bool:
-        """Whether the end a session's row tells of is in the log."""
-        if actual.ended_index is None:
-            return False
-        end = read_end(self._source, actual.ended_index, actual.session_id)
-        return end is not None and end == (actual.ended_at, actual.end_reason)
+    def _true_end(self, expected: SessionRow, actual: Any) -> dict[str, Any]:
+        """How the session ended as far as its row tells, where the log says so too."""
+        ended = None if actual is None else actual.ended_index
+        if type(ended) is not int or ended <= expected.log_index:
+            return {}
+        end = read_end(self._source, ended, expected.session_id)
+        if end is None:
+            return {}
+        claimed = (ended, *(end or (actual.ended_at, actual.end_reason)))
+        return dict(zip(LINKS["sessions"], claimed, strict=True))
 
     def _say_differences(self, index: int, table: str, actual: Any, expected: Any) -> None:
+        links, told = LINKS.get(table, ()), False
         for name, is_value, must_be in zip(actual._fields, actual, expected, strict=True):
-            if is_value != must_be:
-                said = f"{name} differs from what the log says"
-                self._findings.add("view_differs", index, f"{table}.{name}", said)
-
-    def check_end(self, index: int, read: Entry) -> None:
-        """That a session's row points at its end."""
-        raw = self._source.session_start(read.body["session_id"])
-        if raw is None:
-            return
-        row = SessionRow._make(raw)
-        if row.ended_index == index:
-            return
-        self._findings.add(
-            "view_differs", index, "sessions.ended_index", "the session's row knows no such end"
-        )
-        self._repairer.put_row(
-            row._replace(
-                ended_index=index,
-                ended_at=read.body["ended_at"],
-                end_reason=read.body["reason"],
-            )
-        )
+            if is_value == must_be or (told and name in links):
+                continue
+            told = told or name in links
+            said = f"{name} differs from what the log says"
+            self._findings.add("view_differs", index, f"{table}.{name}", said)
 
     def check_extras(self) -> None:
-        """Rows that belong to no entry."""
-        for table, cursor in self._cursors.items():
-            for index in cursor.leftovers():
-                said = f"a row of {table} belongs to no entry"
-                self._findings.add("view_extra", index, table, said)
-                self._repairer.delete_row(table, index)
+        """Rows behind the last entry."""
+        for cursor in self._cursors.values():
+            cursor.finish()
+
+
+def _payload(row: Any, name: str) -> Payload:
+    return Payload(getattr(row, name, None), getattr(row, f"{name}_salt", None))
+
+
+def _is_payload_of(committed: Any, payload: Payload) -> bool:
+    text, salt = payload
+    if not isinstance(text, str) or not isinstance(salt, bytes):
+        return False
+    return is_commitment_to(committed, salt, text)
 
 
 def derive(index: int, read: Entry, payloads: dict[str, Payload], before: TaskRow | None) -> Any:
@@ -183,15 +268,18 @@ def derive(index: int, read: Entry, payloads: dict[str, Payload], before: TaskRo
     return task_row(index, read, payloads, before)
 
 
-def read_end(source: LedgerSource, index: int, session_id: str) -> tuple[str, str] | None:
-    """When and why a session ended, from the log; None where no such end is at that index."""
+def read_end(source: LedgerSource, index: int, session_id: str) -> tuple[str, ...] | None:
+    """When and why a session ended, from the log; None where no such end is at that index.
+
+    Empty where the entry cannot be read: that is told of by itself.
+    """
     data = source.entry(index)
     if data is None:
         return None
     try:
         read = decode_entry(data)
     except InputError:
-        return None
+        return ()
     if read.kind != "session.ended" or read.body["session_id"] != session_id:
         return None
     return read.body["ended_at"], read.body["reason"]

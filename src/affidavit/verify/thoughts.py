@@ -11,14 +11,17 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from affidavit.core.canonical import encode_string as quote
-from affidavit.core.entry import Entry, decode_entry
+from affidavit.core.entry import ENTRY_BYTES_MAX, Entry, decode_entry
+from affidavit.core.moment import AT_US_MAX
+from affidavit.core.names import NAME_BYTES_MAX, is_name
 from affidavit.core.session import chain_hash, content_hash
-from affidavit.core.thought import task_hash
+from affidavit.core.thought import THOUGHT_TYPES, task_hash
 from affidavit.core.views import ThoughtRow, thought_row
 from affidavit.errors import InputError
 from affidavit.verify.ports import RawRow
 
 _TAILS_MAX: Final = 1_000
+_TYPES: Final = frozenset(THOUGHT_TYPES)
 
 
 class Broken(NamedTuple):
@@ -46,10 +49,12 @@ class ThoughtChecker:
         ) = row  # fmt: skip
         if row_prev != prev_hash or created_at != timestamp or erased_at is not None:
             return False
-        text, own_id, time = quote(content), quote(id_), quote(timestamp)
-        task, agent = quote(task_id), quote(agent_id)
+        if type_ not in _TYPES or not _are_names(id_, task_id, agent_id):
+            return False
         session = number = digest = chain = up = "null"
         try:
+            text, own_id, time = quote(content), quote(id_), quote(timestamp)
+            task, agent = quote(task_id), quote(agent_id)
             link = (
                 f'{{"content":{text},"id":{own_id},"prev_hash":"{prev_hash}","task_id":{task},'
                 f'"timestamp":{time},"type":"{type_}"}}'
@@ -76,8 +81,10 @@ class ThoughtChecker:
                 f'"prev_hash":"{prev_hash}","session_id":{session},"session_seq":{number},'
                 f'"task_id":{task},"timestamp":{time},"type":"{type_}"}},{self._tail}'
             ).encode()
-        except UnicodeEncodeError:
-            return False  # a column holds bytes that are no text
+            if len(entry) > ENTRY_BYTES_MAX or at > AT_US_MAX:
+                return False
+        except (TypeError, ValueError):
+            return False  # a column holds a value of another type, or bytes that are no text
         return built == entry or self._has_other_tail(entry, built[: len(built) - len(self._tail)])
 
     def _has_other_tail(self, entry: bytes, head: bytes) -> bool:
@@ -93,6 +100,19 @@ class ThoughtChecker:
         return True
 
 
+def _are_names(*names: Any) -> bool:
+    """Whether a call would have taken these; nearly always one look at all of them is enough."""
+    if not all(names):
+        return False
+    try:
+        plain = "".join(names)
+    except TypeError:
+        return False
+    if plain.isascii() and plain.isprintable() and len(plain) <= NAME_BYTES_MAX:
+        return True
+    return all(map(is_name, names))
+
+
 def _reads(entry: bytes) -> bool:
     """Whether an entry reads strictly, as a thought."""
     try:
@@ -103,8 +123,8 @@ def _reads(entry: bytes) -> bool:
 
 def diagnose(
     entry: bytes, row: RawRow, prev_hash: str | None, parent: str | None, next_seq: int
-) -> Broken:
-    """What is wrong with a record that is not intact.
+) -> Broken | None:
+    """What is wrong with a record, if anything is.
 
     `prev_hash` and `parent` are the links it must have; None where that chain is not looked at.
     """
@@ -114,28 +134,35 @@ def diagnose(
         return Broken("entry_not_canonical", "log.entry", error.message)
     if read.kind != "thought.recorded":
         return Broken("view_extra", "thought_records", f"the entry is a {read.kind}")
+    return find_difference(read, row) or find_broken_link(read.body, prev_hash, parent, next_seq)
+
+
+def find_difference(read: Entry, row: RawRow) -> Broken | None:
+    """The first column that is not what its entry says; then the content, which entries hash."""
     actual = ThoughtRow._make(row)
-    return _compare(read, actual) or _broken_link(read.body, prev_hash, parent, next_seq)
-
-
-def _compare(read: Entry, actual: ThoughtRow) -> Broken | None:
-    body_holds = _hashes_hold(read.body, actual.content)
-    expected = thought_row(actual.log_index, read, actual.content)
-    for name, is_value, must_be in zip(ThoughtRow._fields, actual, expected, strict=True):
-        if is_value == must_be:
-            continue
-        if _hashes_hold(actual._asdict(), actual.content) and not body_holds:
-            return Broken("entry_changed", f"log.entry {name}", f"{name} is not what was recorded")
-        return Broken("view_differs", f"thought_records.{name}", f"{name} differs from the entry")
-    if body_holds:
+    column = find_changed_column(read, actual)
+    if column is not None:
+        return Broken(
+            "view_differs", f"thought_records.{column}", f"{column} differs from the entry"
+        )
+    if _hashes_hold(read.body, actual.content):
         return None
-    if not actual.content:
+    if actual.content in ("", None):
         return Broken("payload_lost", "thought_records.content", "the content is gone")
     said = "the content is not what was hashed"
     return Broken("payload_mismatch", "thought_records.content", said)
 
 
-def _hashes_hold(body: dict[str, Any], content: str) -> bool:
+def find_changed_column(read: Entry, actual: ThoughtRow) -> str | None:
+    """The first column but the content in which a row differs from its entry."""
+    expected = thought_row(actual.log_index, read, actual.content)
+    for name, is_value, must_be in zip(ThoughtRow._fields, actual, expected, strict=True):
+        if is_value != must_be:
+            return name
+    return None
+
+
+def _hashes_hold(body: dict[str, Any], content: Any) -> bool:
     """Whether a record's own hashes follow from its fields and this content."""
     try:
         own_id, task, agent, time = (
@@ -153,29 +180,32 @@ def _hashes_hold(body: dict[str, Any], content: str) -> bool:
             and chain_hash(digest, body["parent_chain_hash"]) == body["chain_hash"]
         )
     except (TypeError, ValueError):
-        return False  # a column of the wrong type, or bytes that are no text
+        return False  # a value of another type, or bytes that are no text
 
 
-def _broken_link(
+def find_broken_link(
     body: dict[str, Any], prev_hash: str | None, parent: str | None, next_seq: int
-) -> Broken:
+) -> Broken | None:
+    """The first link of a record that does not lead to the one before it."""
     if prev_hash is not None and body["prev_hash"] != prev_hash:
         return Broken(
             "chain_broken",
             "thought_records.prev_hash",
             f"prev_hash is not the hash of the record before it in task {body['task_id']!r:.100}",
         )
+    if body["session_id"] is None or parent is None:
+        return None
     session = f"session {body['session_id']!r:.100}"
-    if parent is None:
-        return Broken("chain_broken", "thought_records.session_id", f"there is no {session}")
     if body["parent_chain_hash"] != parent:
         return Broken(
             "chain_broken",
             "thought_records.parent_chain_hash",
             f"parent_chain_hash is not the chain hash before it in {session}",
         )
-    return Broken(
-        "chain_broken",
-        "thought_records.session_seq",
-        f"session_seq is {body['session_seq']}, the next one of {session} is {next_seq}",
-    )
+    if body["session_seq"] != next_seq:
+        return Broken(
+            "chain_broken",
+            "thought_records.session_seq",
+            f"session_seq is {body['session_seq']}, the next one of {session} is {next_seq}",
+        )
+    return None

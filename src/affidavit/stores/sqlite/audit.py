@@ -2,39 +2,68 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from itertools import islice
 from typing import Any, Final
 
 from affidavit.core.merkle import Digest
-from affidavit.core.views import TABLES
+from affidavit.core.views import TABLES, SessionRow
 from affidavit.stores.sqlite.queries import load_migrations, load_queries
+from affidavit.stores.sqlite.reading import SqliteReader
 from affidavit.verify.ports import RawRow
-from affidavit.verify.sessions import SessionState
+from affidavit.verify.session_state import SessionState
 
 _TABLES: Final = frozenset(TABLES.values())
+_OTHER_TABLES: Final = {
+    "log": ("log_index", "entry", "leaf_hash"),
+    "merkle_nodes": ("tree", "level", "position", "hash"),
+}
+_INDEX_NAMED: Final = re.compile(r" INDEXED BY \w+")
 
 
 class SqliteAudit:
-    """Answers a verifier from one transaction of one connection."""
+    """Answers a verifier from one transaction of one connection.
+
+    Bytes that are no text stop nothing: from the first ones met, text is read with surrogates in
+    their place, which nothing recorded can hold.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._sql = load_queries()
         self._connection = connection
+        self._is_lenient = False
+
+    def close(self) -> None:
+        """Leave the connection as it was."""
+        self._connection.text_factory = str
 
     def _rows(self, sql: str, *values: Any) -> Iterator[Any]:
-        # Row by row: a payload may have 16 MiB, so nothing is fetched ahead.
-        return iter(self._connection.execute(sql, values))
+        """Row by row: a payload may have 16 MiB, so nothing is fetched ahead."""
+        seen = 0
+        while True:
+            try:
+                for row in islice(self._connection.execute(sql, values), seen, None):
+                    seen += 1
+                    yield row
+            except sqlite3.OperationalError as error:
+                self._read_leniently(error)
+            else:
+                return
 
     def _one(self, name: str, *values: Any) -> Any:
         try:
             return self._connection.execute(self._sql[name], values).fetchone()
         except sqlite3.OperationalError as error:
-            if not _is_no_text(error):
-                raise
-        with _any_text(self._connection):
-            return self._connection.execute(self._sql[name], values).fetchone()
+            self._read_leniently(error)
+        return self._connection.execute(self._sql[name], values).fetchone()
+
+    def _read_leniently(self, error: sqlite3.OperationalError) -> None:
+        if self._is_lenient or "decode to UTF-8" not in str(error):
+            raise error
+        self._is_lenient = True
+        self._connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
 
     def size(self) -> int:
         """How many entries the newest index promises."""
@@ -48,34 +77,20 @@ class SqliteAudit:
     def entry(self, index: int) -> bytes | None:
         """One entry."""
         row = self._one("entry", index)
-        return None if row is None else row[0]
+        return None if row is None else row[0] if isinstance(row[0], bytes) else b""
 
     def rows(self, table: str) -> Iterator[RawRow]:
-        """A whole view, in log order; a row with bytes that are no text stops nothing."""
-        sql = f"SELECT * FROM {known_table(table)} WHERE log_index > ? ORDER BY log_index"
-        after = -(2**63)
-        while True:
-            try:
-                for row in self._connection.execute(sql, (after,)):
-                    after = row[0]
-                    yield row
-            except sqlite3.OperationalError as error:
-                if not _is_no_text(error):
-                    raise
-            else:
-                return
-            with _any_text(self._connection):
-                odd = self._connection.execute(f"{sql} LIMIT 1", (after,)).fetchone()
-            after = odd[0]
-            yield odd
+        """A whole view, in log order."""
+        return self._rows(f"SELECT * FROM {known_table(table)} ORDER BY log_index")
 
     def chain(
         self, *, task_id: str | None, session_id: str | None
     ) -> Iterator[tuple[bytes | None, RawRow]]:
         """The records of one chain in log order, each with its entry."""
+        name, key = ("chain_of_session", session_id or "")
         if task_id is not None:
-            return _split(self._rows(self._sql["chain_of_task"], task_id))
-        return _split(self._rows(self._sql["chain_of_session"], session_id))
+            name, key = "chain_of_task", task_id
+        return _split(self._rows(self._sql[name], key.encode(errors="surrogateescape")))
 
     def task_hash_before(self, task_id: str, index: int) -> str | None:
         """The hash of the newest record of a task before an index."""
@@ -97,24 +112,35 @@ class SqliteAudit:
         start = self.session_start(session_id)
         if start is None or start[0] >= index:
             return None
-        closing_task = start[2] if start[10] else None
-        last = self._one("session_last_before", session_id, index)
-        if last is None:
-            state = SessionState(start[7], 0, closing_task, whole=False)
-        else:
-            state = SessionState(last[0], last[1] + 1, closing_task, whole=False)
-            state.last_index = last[4]
-            state.reflects = state.is_closing(last[2], last[3])
+        row = SessionRow._make(start)
+        closing_task = row.task_id if row.proof_grade else None
+        state = SessionState(row.log_index, row.genesis, 0, closing_task, whole=False)
+        state.link = row.ended_index
+        if (last := self._one("session_last_before", session_id, index)) is not None:
+            chain_hash, seq, type_, task_id, last_index = last
+            state.next_seq = seq
+            state.add_thought(Digest(b""), type_, task_id, chain_hash, last_index)
             state.first_index = self._one("session_first", session_id)[0]
-        ended, seal = start[14], self._one("seal_of", session_id)
+        seal = self._one("seal_of", session_id)
         if seal is not None and seal[0] < index:
-            state.close(seal[0], sealed=True)
-        elif ended is not None and ended < index:
-            state.close(ended, sealed=False)
+            state.sealed_at = seal[0]
+        if row.ended_index is not None and row.ended_index < index:
+            state.ended_at = row.ended_index
         return state
 
-    def session_leaves(self, session_id: str, end: int, *, thoughts: bool) -> list[Digest]:
-        """The leaves of a session's records, or of every entry that names it, below an index."""
+    def session_leaves(
+        self, session_id: str, end: int, *, thoughts: bool, scan: bool
+    ) -> list[Digest]:
+        """The leaves of a session's records, or of every entry that names it, below an index.
+
+        By the views, or by reading the log itself where it has kinds that no view has.
+        """
+        if scan:
+            start = self.session_start(session_id)
+            found = SqliteReader(self._connection).session_entries(
+                session_id, 0 if start is None else start[0]
+            )
+            return [one.leaf for one in found if one.log_index < end and one.is_thought >= thoughts]
         values = {"session_id": session_id, "end": end}
         inner = self._sql["session_thought_indices" if thoughts else "session_entry_indices"]
         rows = self._connection.execute(
@@ -135,19 +161,18 @@ class SqliteAudit:
         row: RawRow | None = self._one("task_before", task_id, index)
         return row
 
-    def task_after(self, task_id: str, index: int) -> int | None:
-        """The index of the next version of a task."""
-        row = self._one("task_after", task_id, index)
-        return None if row is None else row[0]
-
     def nodes(self, tree: int, level: int, start: int, end: int) -> list[bytes]:
         """Kept nodes of a tree, one level, in order."""
         sql = self._sql["nodes"]
         return [row[0] for row in self._connection.execute(sql, (tree, level, start, end))]
 
-    def stray_nodes(self, size: int) -> list[tuple[int, int, int]]:
+    def tree_nodes(self, tree: int) -> Iterator[tuple[int, int, bytes]]:
+        """Every kept node of a tree: level, position, hash."""
+        return self._rows(self._sql["tree_nodes"], tree)
+
+    def stray_nodes(self, size: int) -> Iterator[tuple[int, int, int]]:
         """Nodes no tree has: above the log's size, at a level not kept, or of no seal."""
-        return list(self._rows(self._sql["stray_nodes"], size))
+        return self._rows(self._sql["stray_nodes"], size)
 
     def schema_differences(self) -> list[str]:
         """How this file's schema differs from the one the migrations make."""
@@ -155,6 +180,9 @@ class SqliteAudit:
         differences = [
             f"{kind} {name} is missing" for kind, name in must_be if (kind, name) not in is_now
         ]
+        if differences:
+            # An index may be gone; without it the same rows are found, only slower.
+            self._sql = {name: _INDEX_NAMED.sub("", sql) for name, sql in self._sql.items()}
         for (kind, name), sql in is_now.items():
             if (kind, name) not in must_be:
                 differences.append(f"{kind} {name} does not belong here")
@@ -162,20 +190,14 @@ class SqliteAudit:
                 differences.append(f"{kind} {name} was altered")
         return differences
 
+    def unreadable_tables(self) -> list[str]:
+        """Tables that are missing, or have not exactly the columns they must have."""
+        must_be = {table: kind._fields for kind, table in TABLES.items()} | _OTHER_TABLES
+        return [table for table, columns in must_be.items() if self._columns(table) != columns]
 
-@contextmanager
-def _any_text(connection: sqlite3.Connection) -> Iterator[None]:
-    """Take bytes that are no text for text with surrogates, which nothing recorded can hold."""
-    before = connection.text_factory
-    connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
-    try:
-        yield
-    finally:
-        connection.text_factory = before
-
-
-def _is_no_text(error: sqlite3.OperationalError) -> bool:
-    return "decode to UTF-8" in str(error)
+    def _columns(self, table: str) -> tuple[str, ...]:
+        found = self._rows("SELECT name FROM pragma_table_info(?)", table)
+        return tuple(name for (name,) in found)
 
 
 def _split(rows: Iterator[Any]) -> Iterator[tuple[bytes | None, RawRow]]:

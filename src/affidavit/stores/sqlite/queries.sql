@@ -125,9 +125,6 @@ SELECT * FROM task_versions WHERE log_index = ?;
 -- The version of a task before an index.
 SELECT * FROM task_versions WHERE id = ? AND log_index < ? ORDER BY log_index DESC LIMIT 1;
 
--- name: task_after
-SELECT log_index FROM task_versions WHERE id = ? AND log_index > ? ORDER BY log_index LIMIT 1;
-
 -- name: supersede
 UPDATE task_versions SET superseded_by = ? WHERE log_index = ?;
 
@@ -154,11 +151,11 @@ VALUES (?, ?, ?, ?, ?, ?);
 -- name: chain_of_task
 -- A task chain with its entries, for verification.
 SELECT t.*, log.entry FROM thought_records AS t INDEXED BY idx_trail_latest
-LEFT JOIN log ON log.log_index = t.log_index WHERE t.task_id = ? ORDER BY t.log_index;
+LEFT JOIN log ON log.log_index = t.log_index WHERE t.task_id = CAST(? AS TEXT) ORDER BY t.log_index;
 
 -- name: chain_of_session
 SELECT t.*, log.entry FROM thought_records AS t INDEXED BY idx_trail_session
-LEFT JOIN log ON log.log_index = t.log_index WHERE t.session_id = ? ORDER BY t.log_index;
+LEFT JOIN log ON log.log_index = t.log_index WHERE t.session_id = CAST(? AS TEXT) ORDER BY t.log_index;
 
 -- name: task_hash_before
 SELECT hash FROM thought_records INDEXED BY idx_trail_latest
@@ -177,9 +174,14 @@ WHERE session_id = ? ORDER BY log_index LIMIT 1;
 SELECT log_index FROM thought_records INDEXED BY idx_trail_session
 WHERE session_id = :session_id AND log_index < :end;
 
+-- name: tree_nodes
+-- Every kept node of a tree, level by level.
+SELECT level, position, hash FROM merkle_nodes WHERE tree = ? ORDER BY level, position;
+
 -- name: stray_nodes
 -- Nodes that belong to no tree: beyond the log's size, at a level not kept, or of no seal.
 SELECT tree, level, position FROM merkle_nodes
-WHERE CASE WHEN tree = 0 THEN level % 8 <> 0 OR level = 0 OR position < 0 OR position >= (?1 >> level)
-      ELSE level < 1 OR NOT EXISTS (SELECT 1 FROM seals WHERE seals.log_index = merkle_nodes.tree
-        AND level <= 62 AND position >= 0 AND position < (seals.record_count >> level)) END;
+WHERE CASE WHEN tree = 0 THEN level NOT IN (8, 16, 24, 32, 40, 48, 56)
+        OR position < 0 OR position >= (?1 >> level)
+      ELSE NOT EXISTS (SELECT 1 FROM log WHERE log.log_index = merkle_nodes.tree
+        AND instr(log.entry, CAST('"kind":"session.sealed"' AS BLOB)) > 0) END;

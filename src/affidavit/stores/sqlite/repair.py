@@ -1,8 +1,13 @@
-"""Putting views right: the only place that lifts the guards, inside one transaction."""
+"""Putting views right: the only place that lifts the guards, inside one transaction.
+
+What is to change is first written down beside the views, because a row put right may need a value
+that a row still wrong has. `finish` then takes all the wrong rows out and puts the right ones in.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from typing import Any, Final
 
 from affidavit.core.merkle import Digest
@@ -10,32 +15,41 @@ from affidavit.core.views import TABLES
 from affidavit.stores.sqlite.audit import known_table
 
 _GUARDED: Final = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+_NOTES: Final = (
+    "CREATE TEMP TABLE gone (name TEXT, log_index INTEGER)",
+    "CREATE TEMP TABLE links (name TEXT, log_index INTEGER, link TEXT, value)",
+    "CREATE TEMP TABLE stray_nodes (tree INTEGER, level INTEGER, position INTEGER)",
+)
 
 
 class SqliteRepairer:
-    """Replaces and removes rows that differ from what the log says."""
+    """Notes rows that differ from what the log says, and replaces them in the end."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        guards = connection.execute(_GUARDED).fetchall()
-        self._guards = list(guards)
-        for name, _ in self._guards:
-            connection.execute(f'DROP TRIGGER "{name}"')
-
-    def finish(self) -> None:
-        """Put the guards back."""
-        for _, sql in self._guards:
-            self._connection.execute(sql)
+        for sql in _NOTES:
+            connection.execute(sql)
+        for table in TABLES.values():
+            connection.execute(f"CREATE TEMP TABLE right_{table} AS SELECT * FROM {table} LIMIT 0")
+            connection.execute(f"CREATE UNIQUE INDEX right_i_{table} ON right_{table} (log_index)")
 
     def put_row(self, row: Any) -> None:
-        """Write a view row as it must be."""
+        """A view row as it must be."""
         table = TABLES[type(row)]
-        marks = ", ".join("?" * len(row))
-        self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", row)
+        marks = ", ".join("CAST(? AS TEXT)" if _is_no_text(item) else "?" for item in row)
+        values = [
+            item.encode(errors="surrogateescape") if _is_no_text(item) else item for item in row
+        ]
+        self._connection.execute(f"INSERT OR REPLACE INTO right_{table} VALUES ({marks})", values)
+
+    def put_links(self, table: str, index: int, links: Mapping[str, Any]) -> None:
+        """What a later entry says of a row."""
+        rows = [(known_table(table), index, name, value) for name, value in links.items()]
+        self._connection.executemany("INSERT INTO links VALUES (?, ?, ?, ?)", rows)
 
     def delete_row(self, table: str, index: int) -> None:
-        """Remove a view row that belongs to no entry."""
-        self._connection.execute(f"DELETE FROM {known_table(table)} WHERE log_index = ?", (index,))
+        """A view row that belongs to no entry."""
+        self._connection.execute("INSERT INTO gone VALUES (?, ?)", (known_table(table), index))
 
     def put_node(self, tree: int, level: int, position: int, digest: Digest) -> None:
         """Write a tree node as it must be."""
@@ -45,8 +59,43 @@ class SqliteRepairer:
         )
 
     def delete_node(self, tree: int, level: int, position: int) -> None:
-        """Remove a tree node that belongs to nothing."""
+        """A tree node that belongs to nothing."""
+        self._connection.execute("INSERT INTO stray_nodes VALUES (?, ?, ?)", (tree, level, position))
+
+    def finish(self) -> None:
+        """Change the views as noted, with the guards lifted for as long as that takes."""
+        guards = self._connection.execute(_GUARDED).fetchall()
+        for name, _ in guards:
+            self._connection.execute(f'DROP TRIGGER "{name}"')
+        for table in TABLES.values():
+            self._replace_rows(table)
+        self._set_links()
         self._connection.execute(
-            "DELETE FROM merkle_nodes WHERE tree = ? AND level = ? AND position = ?",
-            (tree, level, position),
+            "DELETE FROM merkle_nodes WHERE (tree, level, position) IN (SELECT * FROM stray_nodes)"
         )
+        for _, sql in guards:
+            self._connection.execute(sql)
+
+    def _replace_rows(self, table: str) -> None:
+        for wrong in (
+            f"SELECT log_index FROM right_{table}",
+            f"SELECT log_index FROM gone WHERE name = '{table}'",
+        ):
+            self._connection.execute(f"DELETE FROM {table} WHERE log_index IN ({wrong})")
+        # A second start of one session, say, has no room beside the first: it stays told of.
+        self._connection.execute(f"INSERT OR IGNORE INTO {table} SELECT * FROM right_{table}")
+
+    def _set_links(self) -> None:
+        for table, index, name, value in self._connection.execute("SELECT * FROM links").fetchall():
+            sql = f'UPDATE {known_table(table)} SET "{name}" = ? WHERE log_index = ?'
+            self._connection.execute(sql, (value, index))
+
+
+def _is_no_text(item: Any) -> bool:
+    """Whether this stands for bytes that are no text."""
+    if isinstance(item, str):
+        try:
+            item.encode()
+        except UnicodeEncodeError:
+            return True
+    return False

@@ -192,7 +192,11 @@ class SqliteWriter(SqliteReader):
 
     def check_session(self, session_id: str) -> ChainReport:
         """Verify a session's chain inside this transaction."""
-        return verify_session_chain(SqliteAudit(self._connection), session_id)
+        audit = SqliteAudit(self._connection)
+        try:
+            return verify_session_chain(audit, session_id)
+        finally:
+            audit.close()
 
     def cached(self, name: str, load: Callable[[], Any]) -> Any:
         """A value derived from settings, loaded once while nobody else writes."""
