@@ -43,5 +43,5 @@ docs: $(READY)  ## write --help texts and tables into the docs again
 	@$(BIN)/python -m cogapp -r README.md docs/reference/*.md
 
 lock:           ## pin the dependencies anew, none younger than a week (needs uv)
-	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+	uv pip compile pyproject.toml --extra all --group dev --universal --python-version 3.11 --generate-hashes \
 	  --exclude-newer "$$(date -u -d '7 days ago' +%FT%TZ)" --no-annotate --no-header --upgrade -o constraints.txt

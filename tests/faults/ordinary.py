@@ -52,10 +52,10 @@ def find_readonly_folder(path):
     error = refusal(path)
     assert error.code in ("ERR_READONLY", "ERR_STORE_UNAVAILABLE"), error
     # SQLite keeps two files beside the ledger, also to read it.
-    try:
-        read(path)
-    except StoreError as error:
-        assert error.hint
+    error = refusal(path, readonly=True)
+    assert error.code == "ERR_STORE_UNAVAILABLE", error
+    assert "folder" in error.message
+    assert "copy" in error.hint
 
 
 def find_unavailable(path):

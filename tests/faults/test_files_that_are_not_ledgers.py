@@ -158,6 +158,14 @@ def test_the_files_beside_a_ledger_are_refused(tmp_path):
         path.unlink()
 
 
+def test_no_ledger_is_made_under_the_name_of_a_file_beside_one(tmp_path):
+    """A ledger `trail.db` made later would take `trail.db-wal` for its own and write over it."""
+    for ending in ("-wal", "-shm", "-journal"):
+        assert refused(tmp_path / f"trail.db{ending}") == "ERR_NOT_A_LEDGER"
+    (tmp_path / "link.db").symlink_to(tmp_path / "trail.db-wal")
+    assert refused(tmp_path / "link.db") == "ERR_NOT_A_LEDGER"
+
+
 def test_a_loop_of_links_is_refused(tmp_path):
     (tmp_path / "trail.db").symlink_to(tmp_path / "trail.db")
     assert refused(tmp_path / "trail.db") == "ERR_STORE_UNAVAILABLE"
@@ -180,6 +188,16 @@ def test_any_file_name_will_do(tmp_path, name):
         assert len(ledger.list_thoughts()) == 2
         assert ledger.verify().valid
     assert os.listdir(os.fsencode(tmp_path))[0].startswith(os.fsencode(name))
+
+
+def test_a_folder_whose_name_is_no_text_holds_a_ledger_all_the_same(tmp_path, monkeypatch):
+    folder = os.path.join(os.fsencode(tmp_path), b"\xff")
+    os.mkdir(folder)
+    monkeypatch.chdir(folder)
+    some_ledger("trail.db", 2)
+    assert os.listdir(folder) == [b"trail.db"]
+    with affidavit.open("trail.db", readonly=True) as ledger:
+        assert ledger.verify().valid
 
 
 def test_a_path_with_two_leading_slashes_is_the_same_file(tmp_path):
@@ -232,6 +250,25 @@ def test_damaged_pages_never_raise_what_is_not_ours(tmp_path, where):
         assert error.hint
 
 
+def test_a_definition_that_becomes_no_text_while_open_is_damage(tmp_path):
+    """SQLite's own message quotes it, and the module cannot even say it."""
+    path = tmp_path / "trail.db"
+    with affidavit.open(path) as ledger, affidavit.open(path, readonly=True) as reader:
+        ledger.record_thought(**THOUGHT)
+        assert len(reader) == 2
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("PRAGMA writable_schema = ON")
+        other.execute("UPDATE sqlite_schema SET sql = CAST(x'ff' AS TEXT) WHERE name = 'seals'")
+        other.execute("PRAGMA schema_version = 1000")
+        other.close()
+        for call in (lambda: ledger.record_thought(**THOUGHT), lambda: len(reader), ledger.rebuild):
+            with pytest.raises(IntegrityViolation) as caught:
+                call()
+            assert caught.value.hint
+    with pytest.raises(IntegrityViolation):
+        affidavit.open(path)
+
+
 def test_nothing_is_left_behind_when_making_one_fails(tmp_path):
     """Bad input is found before a file is made, or the file goes away again."""
     path = tmp_path / "trail.db"
@@ -270,6 +307,21 @@ def test_a_second_name_of_a_file_is_refused_where_records_could_be_lost(tmp_path
         assert refused(tmp_path / name) == "ERR_STORE_UNAVAILABLE"
     with affidavit.open(tmp_path / "hard.db", readonly=True) as ledger:
         assert ledger.verify().valid
+
+
+def test_a_second_name_read_in_the_same_process_shows_the_newest_records(tmp_path):
+    path, hard = tmp_path / "trail.db", tmp_path / "hard.db"
+    with affidavit.open(path) as ledger:
+        os.link(path, hard)
+        ledger.record_thought(**THOUGHT)
+        with affidavit.open(hard, readonly=True) as reader:
+            assert len(reader) == 2
+            ledger.record_thought(**THOUGHT)
+            assert len(reader) == 3
+        # A -wal of its own would be the wrong one.
+        assert not Path(f"{hard}-wal").exists()
+    hard.unlink()
+    audit(str(path))
 
 
 def test_two_names_of_one_file_in_one_process_share_it(tmp_path):

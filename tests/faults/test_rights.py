@@ -5,6 +5,7 @@ The superuser may do anything, so what is tried here is tried in a child as an o
 
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -52,6 +53,38 @@ def test_a_file_that_may_not_be_read_is_refused(zygote, place):
 def test_a_folder_that_may_not_be_written_is_refused_for_recording(zygote, place):
     place.chmod(0o500)
     as_ordinary_user(zygote, "find_readonly_folder", place / "trail.db")
+
+
+@pytest.fixture
+def readonly_disk(monkeypatch):
+    """Every disk says that it is mounted read-only."""
+    real = os.statvfs
+
+    def say_readonly(path):
+        return os.statvfs_result([*real(path)[:8], os.ST_RDONLY, 255])
+
+    monkeypatch.setattr(os, "statvfs", say_readonly)
+
+
+@pytest.mark.usefixtures("readonly_disk")
+def test_on_a_read_only_disk_a_ledger_is_read_without_files_beside_it(place):
+    with affidavit.open(place / "trail.db", readonly=True) as ledger:
+        assert ledger.verify().valid
+        assert os.listdir(place) == ["trail.db"]
+
+
+@pytest.mark.usefixtures("readonly_disk")
+def test_on_a_read_only_disk_the_facts_of_a_writer_elsewhere_are_read_too(place):
+    """A container may only read what its host writes, or a writer left its -wal behind."""
+    path, copies = place / "trail.db", place / "copies"
+    copies.mkdir()
+    with affidavit.open(path) as ledger:
+        ledger.record_thought(**THOUGHT)
+        # By another process: an open and close in this one would drop SQLite's locks.
+        subprocess.run(["cp", path, f"{path}-wal", copies], check=True)
+    with affidavit.open(copies / "trail.db", readonly=True) as ledger:
+        assert len(ledger) == 3
+        assert ledger.verify().valid
 
 
 def test_no_ledger_is_made_in_a_folder_that_may_not_be_written(zygote, place):

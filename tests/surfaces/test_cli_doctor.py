@@ -244,12 +244,11 @@ def test_a_network_filesystem(subject, tmp_path):
     assert find(subject._replace(mounts=str(mounts)), "filesystem").status == "ok"
 
 
-def test_a_disk_that_is_nearly_full(subject, monkeypatch):
+def test_a_disk_that_is_nearly_full(subject):
     class Space:
         f_bavail, f_frsize = 1_000, 4_096
 
-    monkeypatch.setattr(os, "statvfs", lambda path: Space)
-    check = find(subject, "space")
+    check = find(subject._replace(statvfs=lambda path: Space), "space")
     assert (check.status, check.message) == ("warn", "only 4 MB free")
 
 
@@ -258,12 +257,11 @@ def test_what_fails_leaves_the_next_stage_out(subject):
     assert [one.name for one in found] == ["sqlite", "folder", "filesystem", "space", "file"]
 
 
-def test_an_operating_system_error_is_a_finding_not_a_crash(subject, monkeypatch):
+def test_an_operating_system_error_is_a_finding_not_a_crash(subject):
     def refuse(path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(os, "statvfs", refuse)
-    check = find(subject, "space")
+    check = find(subject._replace(statvfs=refuse), "space")
     assert (check.status, check.code) == ("fail", "ERR_STORE_UNAVAILABLE")
 
 

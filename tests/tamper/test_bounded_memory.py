@@ -32,7 +32,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with affidavit.open(":memory:", clock=lambda: next(clock)) as ledger:
         fill(ledger)
         # No disk is waited for while it is made; one statement writes it out.
-        ledger._context.store._writer.execute("VACUUM INTO ?", (str(path),))
+        ledger._context.store._committer.connection().execute("VACUUM INTO ?", (str(path),))
     return path
 
 

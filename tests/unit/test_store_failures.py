@@ -48,6 +48,21 @@ def test_every_result_has_its_error(name, extended):
     assert "/x/trail.db" in found.message
 
 
+@pytest.mark.parametrize("extended", [5, 6])
+def test_a_folder_without_room_for_the_files_beside_is_not_a_file_open_for_reading_only(extended):
+    found = failures.translate(error_of(sqlite3.SQLITE_READONLY | extended << 8), "/x/trail.db")
+    assert (type(found), found.code) == (StoreError, "ERR_STORE_UNAVAILABLE")
+    assert "folder" in found.message
+
+
+def test_a_message_of_sqlite_that_is_no_text_is_damage():
+    said = UnicodeDecodeError("utf-8", b"secret \xff", 7, 8, "invalid start byte")
+    found = failures.translate(said, "/x/trail.db")
+    assert type(found) is IntegrityViolation
+    assert "secret" not in found.message
+    assert found.hint
+
+
 def test_an_error_without_a_code_is_one_of_ours_too():
     found = failures.translate(sqlite3.ProgrammingError("odd"), "/x/trail.db")
     assert found.code == "ERR_STORE_UNAVAILABLE"
@@ -57,6 +72,7 @@ def test_only_a_lock_is_waited_for():
     assert failures.is_busy(error_of(sqlite3.SQLITE_BUSY))
     assert failures.is_busy(error_of(sqlite3.SQLITE_BUSY | 2 << 8))
     assert failures.is_busy(error_of(sqlite3.SQLITE_LOCKED))
+    assert failures.is_busy(error_of(sqlite3.SQLITE_PROTOCOL))
     assert not failures.is_busy(error_of(sqlite3.SQLITE_IOERR))
     assert not failures.is_busy(sqlite3.OperationalError("no code"))
 

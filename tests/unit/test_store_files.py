@@ -13,7 +13,7 @@ MOUNTS = """\
 server:/export /net nfs4 rw 0 0
 tmpfs /net/local tmpfs rw 0 0
 //nas/share /mnt/with\\040space cifs rw 0 0
-me@host:/home /home/me/remote fuse.sshfs rw 0 0
+me@host:/export /mnt/me/remote fuse.sshfs rw 0 0
 short line
 overlay /net/local/deep overlay rw 0 0
 """
@@ -28,8 +28,8 @@ overlay /net/local/deep overlay rw 0 0
         ("/net/local/trail.db", None),
         ("/net/local/deep/er/trail.db", None),
         ("/mnt/with space/a/trail.db", "cifs"),
-        ("/home/me/remote/trail.db", "fuse.sshfs"),
-        ("/home/me/trail.db", None),
+        ("/mnt/me/remote/trail.db", "fuse.sshfs"),
+        ("/mnt/me/trail.db", None),
     ],
 )
 def test_the_nearest_mount_decides(tmp_path, path, kind):

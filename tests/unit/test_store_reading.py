@@ -164,3 +164,14 @@ def test_memory_ledgers_are_apart_and_read_their_own(monkeypatch):
         one.set(writeback="reflection")
         assert one.settings["writeback"] == "reflection"
         assert two.settings["writeback"] == "any"
+
+
+def test_a_memory_ledger_outlives_what_replaces_a_connection():
+    """A connection in memory is the ledger: it must not be closed to be opened again."""
+    with affidavit.open(":memory:") as ledger:
+        first = ledger.record_thought(**thought())
+        assert ledger.rebuild().valid
+        assert len(ledger) == 2
+        assert ledger.record_thought(**thought()).prev_hash == first.hash
+        ledger._context.store._committer.reset()
+        assert len(ledger.list_thoughts()) == 2

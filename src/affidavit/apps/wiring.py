@@ -147,6 +147,8 @@ def _refuse_damaged(store: Store) -> None:
 
 def _apply(context: Context, wanted: Mapping[str, Value]) -> None:
     """Record the settings asked for that are not in force."""
+    if not wanted:
+        return
     with context.store.read() as reader:
         now = read_settings(reader)
     if any(now[name] != value for name, value in wanted.items()):

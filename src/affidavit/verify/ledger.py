@@ -236,7 +236,7 @@ class _Walk:
             return
         if row is not None:
             self._rows.say_extra("thought_records", index)
-        link: int | None | bool = True
+        link: int | bool | None = True
         if read.kind in ROW_OF_KIND:
             link = self._rows.check(index, read)
         elif read.kind == "ledger.created":
@@ -281,8 +281,6 @@ class _Walk:
         session_id, parent, next_seq = body["session_id"], None, 0
         if session_id is not None and (state := self._sessions.find(session_id, index)) is not None:
             parent, next_seq = state.chain_hash, state.next_seq
-        broken = find_broken_link(
-            body, self._tips.get(body["task_id"], index), parent, next_seq
-        )
+        broken = find_broken_link(body, self._tips.get(body["task_id"], index), parent, next_seq)
         if broken is not None:
             self._findings.add(broken.code, index, broken.place, broken.message)

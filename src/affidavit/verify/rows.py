@@ -149,7 +149,7 @@ class RowCheck:
         version = self._tasks.before(read.body["task_id"], index)
         return None if version is None else version.row
 
-    def check(self, index: int, read: Entry) -> int | None | bool:
+    def check(self, index: int, read: Entry) -> int | bool | None:
         """The row of an entry of any kind but a thought.
 
         Answers with where a session's row says that it ended; True where nothing is left to judge.

@@ -32,7 +32,7 @@ class SessionState:
         self.first_index: int | None = None
         self.last_index: int | None = None
         # Where the session's row says that it ended; True where that was judged already.
-        self.link: int | None | bool = True
+        self.link: int | bool | None = True
         # None where the walk does not know all of them; they are read again when a seal comes.
         self.entry_leaves: list[Digest] | None = [] if whole else None
         self.thought_leaves: list[Digest] | None = [] if whole else None

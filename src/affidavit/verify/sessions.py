@@ -109,7 +109,7 @@ class SessionBook:
             said = f"names a session that ended at entry {state.ended_at}"
             self._findings.add("chain_broken", index, "log", said)
 
-    def start(self, index: int, read: Entry, leaf: Digest, link: int | None | bool) -> None:
+    def start(self, index: int, read: Entry, leaf: Digest, link: int | bool | None) -> None:
         """`session.started`, and where the session's row says that it ended."""
         body = read.body
         session_id = body["session_id"]

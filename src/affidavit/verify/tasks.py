@@ -24,7 +24,7 @@ class Version(NamedTuple):
     """
 
     row: TaskRow
-    link: int | None | bool
+    link: int | bool | None
 
 
 class TaskVersions:
@@ -50,7 +50,7 @@ class TaskVersions:
                 return Version(row, row.superseded_by)
         return version
 
-    def keep(self, row: TaskRow, link: int | None | bool) -> None:
+    def keep(self, row: TaskRow, link: int | bool | None) -> None:
         """The newest version of its task from here on."""
         if row.id not in self._newest and len(self._newest) >= self._max:
             del self._newest[next(iter(self._newest))]

@@ -41,6 +41,7 @@ class Subject(NamedTuple):
     sqlite_version: tuple[int, ...] = sqlite3.sqlite_version_info
     mounts: str = "/proc/self/mounts"
     access: Callable[[str, int], bool] = os.access
+    statvfs: Callable[[Path], os.statvfs_result] = os.statvfs
     clock: Callable[[], int] = wiring.now_us
 
 
@@ -87,7 +88,7 @@ def check_filesystem(subject: Subject) -> Check:
 def check_space(subject: Subject) -> Check:
     """Whether there is room to write."""
     wanted = Path(subject.path).absolute().parent
-    space = os.statvfs(next(one for one in (wanted, *wanted.parents) if one.exists()))
+    space = subject.statvfs(next(one for one in (wanted, *wanted.parents) if one.exists()))
     free_bytes = space.f_bavail * space.f_frsize
     free = f"{free_bytes // 1_000_000:,} MB free"
     if free_bytes < _SPACE_MIN_BYTES:
@@ -150,12 +151,12 @@ def check_ledger(subject: Subject) -> Check:
 
 def check_integrity(subject: Subject) -> Check:
     """Whether SQLite finds every page of the file in order."""
-    uri = f"file:{quote(str(Path(subject.path).absolute()))}?mode=ro"
+    uri = f"file:{quote(os.fsencode(Path(subject.path).absolute()))}?mode=ro"
     connection = None
     try:
         connection = sqlite3.connect(uri, uri=True)
         said = [row[0] for row in connection.execute("PRAGMA integrity_check(10)")]
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         said = [str(error)]
     finally:
         if connection is not None:

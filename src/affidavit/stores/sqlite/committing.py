@@ -15,9 +15,11 @@ from affidavit.errors import AffidavitError, StoreError
 from affidavit.stores.sqlite import failures
 from affidavit.stores.sqlite.commits import Request, surely
 from affidavit.stores.sqlite.connection import begin_immediate, check_is_ledger
+from affidavit.stores.sqlite.files import MEMORY
 from affidavit.stores.sqlite.writing import SqliteWriter, Tips
 
 _SETTLE_WAIT_MS = 5_000
+_TELL_MORE = ("ERR_LEDGER_TOO_NEW", "ERR_NOT_A_LEDGER", "ERR_INTEGRITY")
 
 
 class Committer:
@@ -49,6 +51,15 @@ class Committer:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 
+    def reset(self) -> None:
+        """Leave a connection whose state is not known; a ledger in memory has no other."""
+        if self._location != MEMORY:
+            self.drop()
+            return
+        self._tips.clear()
+        if self._connection is not None and self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
     def run(self, batch: Sequence[Request], check: Callable[[], None]) -> None:
         """Commit a batch; `check` says whether the file is still the one that was opened."""
         try:
@@ -64,22 +75,25 @@ class Committer:
             writer = SqliteWriter(connection, self._tips)
             self._run_each(connection, writer, batch)
             self._commit(connection, writer, batch)
-        except sqlite3.Error as error:
+        except failures.RAISED as error:
             _fail_all(batch, self._explain(connection, error))
         except AffidavitError as error:
             _fail_all(batch, error)
         finally:
             surely(lambda: self._come_to_rest(connection, writer, batch))
 
-    def _explain(self, connection: sqlite3.Connection, error: sqlite3.Error) -> AffidavitError:
-        """What went wrong; a schema changed by a newer version is told as that."""
-        with contextlib.suppress(sqlite3.Error):
+    def _explain(
+        self, connection: sqlite3.Connection, error: sqlite3.Error | UnicodeDecodeError
+    ) -> AffidavitError:
+        """What went wrong; a file that became newer, or something else, is told as that."""
+        with contextlib.suppress(*failures.RAISED):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             try:
                 check_is_ledger(connection, self._location)
-            except StoreError as newer:
-                return newer
+            except AffidavitError as found:
+                if found.code in _TELL_MORE:
+                    return found
         return failures.translate(error, self._location)
 
     def _run_each(
@@ -93,7 +107,7 @@ class Committer:
             try:
                 writer.start_unit(request.clock)
                 request.result = request.unit(writer)
-            except sqlite3.Error as error:
+            except failures.RAISED as error:
                 if failures.is_of_the_store(error) or not connection.in_transaction:
                     raise
                 request.fail(failures.translate(error, self._location))
@@ -152,7 +166,7 @@ class Committer:
                 code="ERR_OUTCOME_UNKNOWN",
                 hint="The fact may or may not be recorded. Retry with the same idempotency_key.",
             )
-        self.drop()
+        self.reset()
         try:
             if self._is_there(writer):
                 _succeed_all(batch)

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from affidavit.errors import StoreError
-from affidavit.stores.sqlite import failures
+from affidavit.stores.sqlite import failures, files
 from affidavit.stores.sqlite.files import MEMORY
 from affidavit.stores.sqlite.queries import load_migrations
 
@@ -41,23 +41,30 @@ def open_connection(
         if path == MEMORY:
             connection = _connect(MEMORY, uri=False, factory=factory)
         else:
-            mode = _mode(path, readonly=readonly)
-            connection = _connect(f"file:{quote(path)}?{mode}", uri=True, factory=factory)
+            # As bytes: a folder's name need not be text.
+            name = f"file:{quote(os.fsencode(path))}?{_mode(path, readonly=readonly)}"
+            connection = _connect(name, uri=True, factory=factory)
         try:
             _prepare(connection, readonly=readonly)
         except BaseException:
             connection.close()
             raise
-    except sqlite3.Error as error:
+    except OSError as error:
+        raise files.unavailable(path, error) from None
+    except failures.RAISED as error:
         raise failures.translate(error, path) from None
     return connection
 
 
 def _mode(path: str, *, readonly: bool) -> str:
-    """How to open; on a read-only disk nobody can be writing, and no -shm can be made."""
+    """How to open; on a read-only disk no -shm can be made, and nobody can be writing.
+
+    Unless the disk is read-only for this process alone. Then the writer has a -wal, as it has
+    where a disk was taken away from one: it holds the newest facts and must be read.
+    """
     if not readonly:
         return "mode=rw"
-    still = os.statvfs(path).f_flag & os.ST_RDONLY
+    still = os.statvfs(path).f_flag & os.ST_RDONLY and not files.exists(f"{path}-wal")
     return "mode=ro&immutable=1" if still else "mode=ro"
 
 
@@ -96,12 +103,17 @@ def check_is_ledger(connection: sqlite3.Connection, path: str) -> int:
             tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            page_bytes = int(connection.execute("PRAGMA page_size").fetchone()[0])
         finally:
             connection.execute("ROLLBACK")
-    except sqlite3.Error as error:
+    except failures.RAISED as error:
         raise failures.translate(error, path) from None
     if application != APPLICATION_ID and (application or version or tables):
         raise failures.not_a_ledger(path, "it is a database of another program")
+    if path != MEMORY and files.is_cut(path, page_bytes):
+        if version == 0:
+            raise failures.not_a_ledger(path, "it is not an SQLite database")
+        raise failures.damaged(path, "it ends inside a page: something is cut off")
     if version > len(load_migrations()):
         raise StoreError(
             f"{path} was written by a newer affidavit (schema {version}, this one knows "
@@ -140,7 +152,7 @@ def migrate(
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-    except sqlite3.Error as error:
+    except failures.RAISED as error:
         raise failures.translate(error, path) from None
 
 

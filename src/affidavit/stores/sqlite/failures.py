@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import Final
 
 from affidavit.errors import AffidavitError, ConflictError, IntegrityViolation, StoreError
 
-_OF_THE_STORE = (
+# What the module raises when SQLite fails. The second: its message quotes bytes that are no text.
+RAISED: Final = (sqlite3.Error, UnicodeDecodeError)
+_NO_PLACE: Final = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_READONLY_CANTINIT)
+_OF_THE_STORE: Final = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_BUSY,
@@ -17,12 +21,16 @@ _OF_THE_STORE = (
 )
 
 
-def primary_code(error: sqlite3.Error) -> int:
+def primary_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
     """The primary result code: the extended ones keep it in their low byte."""
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+    return _extended_code(error) & 0xFF
 
 
-def is_of_the_store(error: sqlite3.Error) -> bool:
+def _extended_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0))
+
+
+def is_of_the_store(error: sqlite3.Error | UnicodeDecodeError) -> bool:
     """Whether this concerns the disk or the file, not one caller's unit."""
     return primary_code(error) in _OF_THE_STORE
 
@@ -33,12 +41,15 @@ def _without_payload(said: str) -> str:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether somebody else holds the lock."""
-    return primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    """Whether somebody else holds the lock, or was faster to it again and again (PROTOCOL)."""
+    busy = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
+    return primary_code(error) in busy
 
 
-def translate(error: sqlite3.Error, path: str) -> AffidavitError:
+def translate(error: sqlite3.Error | UnicodeDecodeError, path: str) -> AffidavitError:
     """The error a caller gets for what SQLite said."""
+    if isinstance(error, UnicodeDecodeError):
+        return damaged(path, "SQLite: what is said of it is no text")
     if isinstance(error, sqlite3.IntegrityError):
         return translate_constraint(error)
     code = primary_code(error)
@@ -55,6 +66,12 @@ def translate(error: sqlite3.Error, path: str) -> AffidavitError:
             code="ERR_STORE_LOCKED",
             hint="Nothing was recorded. See which process holds it (`affidavit doctor`).",
         )
+    if _extended_code(error) in _NO_PLACE:
+        return StoreError(
+            f"{path} cannot be used: its folder cannot be written",
+            hint="SQLite keeps two files beside a ledger, also to read it. Give this user the "
+            "right to write in the folder, or copy the ledger to another.",
+        )
     if code == sqlite3.SQLITE_READONLY:
         return ConflictError(
             f"{path} cannot be written",
@@ -64,11 +81,16 @@ def translate(error: sqlite3.Error, path: str) -> AffidavitError:
     if code == sqlite3.SQLITE_NOTADB:
         return not_a_ledger(path, "it is not an SQLite database")
     if code == sqlite3.SQLITE_CORRUPT or "decode to UTF-8" in str(error):
-        return IntegrityViolation(
-            f"{path} is damaged ({said})",
-            hint="Keep the file as it is and restore a backup; `affidavit verify` says more.",
-        )
+        return damaged(path, said)
     return StoreError(f"{path} cannot be used ({said})", hint="Run `affidavit doctor`.")
+
+
+def damaged(path: str, why: str) -> IntegrityViolation:
+    """The file was a ledger once."""
+    return IntegrityViolation(
+        f"{path} is damaged ({why})",
+        hint="Keep the file as it is and restore a backup; `affidavit verify` says more.",
+    )
 
 
 def not_a_ledger(path: str, why: str) -> StoreError:

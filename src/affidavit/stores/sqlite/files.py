@@ -16,6 +16,7 @@ from affidavit.errors import ConflictError, StoreError
 
 MEMORY = ":memory:"
 
+_BESIDE = ("-wal", "-shm", "-journal")
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"}
 
 
@@ -24,7 +25,8 @@ def create(path: str) -> None:
     target = Path(path)
     try:
         _make_folder(target.parent)
-        descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        sync_folder(target.parent)
     except FileExistsError:
         if not target.parent.is_dir():
             raise StoreError(
@@ -33,8 +35,6 @@ def create(path: str) -> None:
         return
     except OSError as error:
         raise unavailable(path, error) from None
-    os.close(descriptor)
-    sync_folder(target.parent)
 
 
 def _make_folder(folder: Path) -> None:
@@ -65,6 +65,40 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def check_name(path: str) -> None:
+    """Refuse a file that belongs to another database.
+
+    To open and close the -shm of an open ledger would drop SQLite's locks on it.
+    """
+    if path.endswith(_BESIDE):
+        raise StoreError(
+            f"{path} is not a ledger: it has the name of a file that SQLite keeps beside one",
+            code="ERR_NOT_A_LEDGER",
+            hint="Name the ledger itself, or choose a name that does not end like this.",
+        )
+
+
+def check_only_name(path: str, status: os.stat_result) -> None:
+    """Refuse to write a file that has another name too.
+
+    SQLite names the -wal after the path: who comes by the other name looks for the newest facts
+    in another place, and writes over them.
+    """
+    if status.st_nlink > 1:
+        raise StoreError(
+            f"{path} is one of {status.st_nlink} names (hard links) of one file",
+            hint="Remove the others, or copy the file; use a symbolic link for a second name.",
+        )
+
+
+def status(path: str) -> os.stat_result:
+    """What the operating system says of a file that is there."""
+    try:
+        return Path(path).stat()
+    except OSError as error:
+        raise unavailable(path, error) from None
+
+
 def identity(path: str) -> tuple[int, int]:
     """Which file a path leads to: its device and inode; (0, 0) where there is none."""
     try:
@@ -72,6 +106,19 @@ def identity(path: str) -> tuple[int, int]:
     except OSError:
         return (0, 0)
     return status.st_dev, status.st_ino
+
+
+def is_cut(path: str, page_bytes: int) -> bool:
+    """Whether a database ends inside a page, which SQLite takes for zeros, or for no database.
+
+    One with a -wal is not judged: what it lacks may be there.
+    """
+    try:
+        if Path(f"{path}-wal").stat().st_size > 0:
+            return False
+    except OSError:
+        pass
+    return status(path).st_size % page_bytes != 0
 
 
 def exists(path: str) -> bool:

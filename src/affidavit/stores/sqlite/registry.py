@@ -41,14 +41,17 @@ def open_store(path: str, *, readonly: bool = False, create: bool = True) -> Sql
         return SqliteStore(path, readonly=readonly)
     # SQLite names the -wal after the path, so a link must lead to the same name.
     target = os.path.realpath(path)
+    files.check_name(target)
     with _lock:
         made = _prepare(target, readonly=readonly, create=create)
-        status = Path(target).stat()
+        status = files.status(target)
         key = _Key(status.st_dev, status.st_ino, readonly)
         shared = _open.get(key)
         if shared is None:
+            if not readonly:
+                files.check_only_name(target, status)
             try:
-                shared = _open[key] = _Shared(SqliteStore(target, readonly=readonly))
+                shared = _open[key] = _Shared(SqliteStore(_name(key, target), readonly=readonly))
             except BaseException:
                 if made:
                     files.remove_if_empty(target)
@@ -78,6 +81,12 @@ def is_open(path: str) -> bool:
         return False
     with _lock:
         return any(key[:2] == (status.st_dev, status.st_ino) for key in _open)
+
+
+def _name(key: _Key, path: str) -> str:
+    """The name to open a file by: the one by which this process has it open already, if any."""
+    names = [shared.store.location for other, shared in _open.items() if other[:2] == key[:2]]
+    return names[0] if names else path
 
 
 def _prepare(path: str, *, readonly: bool, create: bool) -> bool:

@@ -60,7 +60,9 @@ class SqliteRepairer:
 
     def delete_node(self, tree: int, level: int, position: int) -> None:
         """A tree node that belongs to nothing."""
-        self._connection.execute("INSERT INTO stray_nodes VALUES (?, ?, ?)", (tree, level, position))
+        self._connection.execute(
+            "INSERT INTO stray_nodes VALUES (?, ?, ?)", (tree, level, position)
+        )
 
     def finish(self) -> None:
         """Change the views as noted, with the guards lifted for as long as that takes."""

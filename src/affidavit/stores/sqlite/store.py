@@ -127,7 +127,11 @@ class SqliteStore:
     def audit(self) -> Iterator[SqliteAudit]:
         """One snapshot as a verifier reads it."""
         with self._snapshot() as connection:
-            yield SqliteAudit(connection)
+            audit = SqliteAudit(connection)
+            try:
+                yield audit
+            finally:
+                audit.close()
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -153,7 +157,7 @@ class SqliteStore:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
+        except failures.RAISED as error:
             raise failures.translate(error, self.location) from None
 
     def _take_reader(self) -> sqlite3.Connection:
@@ -197,10 +201,10 @@ class SqliteStore:
                 result = repair(SqliteAudit(connection), repairer)
                 repairer.finish()
                 connection.execute("COMMIT")
-            except sqlite3.Error as error:
+            except failures.RAISED as error:
                 raise failures.translate(error, self.location) from None
             finally:
-                self._committer.drop()
+                self._committer.reset()
             return result
 
     def describe(self) -> Mapping[str, Any]:
@@ -216,8 +220,9 @@ class SqliteStore:
             for name, suffix in (("file_bytes", ""), ("wal_bytes", "-wal")):
                 with contextlib.suppress(OSError):
                     facts[name] = Path(self.location + suffix).stat().st_size
-            space = os.statvfs(Path(self.location).parent)
-            facts["disk_free_bytes"] = space.f_bavail * space.f_frsize
+            with contextlib.suppress(OSError):
+                space = os.statvfs(Path(self.location).parent)
+                facts["disk_free_bytes"] = space.f_bavail * space.f_frsize
         return facts
 
     def close(self) -> None:
