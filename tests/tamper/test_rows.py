@@ -384,7 +384,8 @@ def test_two_entries_swapped_with_their_hashes(victim: Path, one: int, other: in
     found = told(audit(victim))
     assert found[0][1] == one
     assert other in [place for _, place, _ in found]
-    assert len(found) <= 10, found
+    # At each of the two: the row, the record, the next one of its chain, the time, the tree.
+    assert len(found) <= 12, found
 
 
 def test_two_records_swapped_in_log_and_view(victim: Path, copy: Callable[[], Path]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from affidavit.core.entry import SALT_BYTES, Entry, Source, decode_entry, encode_entry
+from affidavit.core.entry import SALT_BYTES, Entry, Source, encode_entry
 from affidavit.core.moment import AT_US_MAX
 from affidavit.core.names import NOTE_BYTES_MAX, check_text
 from affidavit.errors import InputError, IntegrityViolation, invalid
@@ -110,8 +110,8 @@ def _read_id(store: Store) -> str | None:
         try:
             if reader.size() == 0:
                 return UNREADABLE if store.readonly or reader.has_views() else None
-            created = decode_entry(reader.entry(0))
-        except (InputError, IntegrityViolation):
+            created = reader.entry(0)
+        except IntegrityViolation:
             return UNREADABLE
     return str(created.body["ledger_id"]) if created.kind == "ledger.created" else UNREADABLE
 
@@ -125,7 +125,7 @@ def _create(
 
     def unit(tx: Writer) -> str:
         if tx.size() > 0:
-            return str(decode_entry(tx.entry(0)).body["ledger_id"])
+            return str(tx.entry(0).body["ledger_id"])
         body = {
             "ledger_id": fresh,
             "origin": f"affidavit.local/{name}",

@@ -11,7 +11,7 @@ invented) and links set by a later entry (`superseded_by`, and how a session end
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from affidavit.core.entry import PAYLOAD_FIELDS, Entry
@@ -155,6 +155,13 @@ LINKS: Final[dict[str, tuple[str, ...]]] = {
     "sessions": ("ended_index", "ended_at", "end_reason"),
     "task_versions": ("superseded_by",),
 }
+
+
+def find_differing(actual: Row, expected: Row) -> Iterator[str]:
+    """The columns in which two rows differ, in value or in type: 1.0 is not what was written."""
+    for name, is_value, must_be in zip(actual._fields, actual, expected, strict=True):
+        if is_value != must_be or type(is_value) is not type(must_be):
+            yield name
 
 
 def payload_columns(kind: str) -> tuple[str, ...]:

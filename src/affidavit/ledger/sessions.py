@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from affidavit.core.entry import Entry, Source, commitment, decode_entry, encode_entry
+from affidavit.core.entry import Entry, Source, commitment, encode_entry
 from affidavit.core.merkle import complete_levels, levels_root
 from affidavit.core.moment import render_time
 from affidavit.core.session import Continued, Metadata, genesis
@@ -116,7 +116,7 @@ def seal_session(tx: Writer, session_id: str, src: Source) -> tuple[SealRow, boo
 
 def _check_start(tx: Writer, row: SessionRow) -> None:
     """That the view tells of this session what the log does: a seal trusts the log alone."""
-    started = decode_entry(tx.entry(row.log_index))
+    started = tx.entry(row.log_index)
     if started.kind == "session.started":
         derived = session_row(row.log_index, started, Payload(row.intent, row.intent_salt))
         if derived == row._replace(ended_index=None, ended_at=None, end_reason=None):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from affidavit.core.entry import Entry, Source, decode_entry, encode_entry
+from affidavit.core.entry import Entry, Source, encode_entry
 from affidavit.core.views import setting_row
 from affidavit.errors import invalid
 from affidavit.ledger.inputs import plain_string, read_id
@@ -75,10 +74,10 @@ def initial_settings(given: Mapping[str, Value]) -> dict[str, Value]:
 
 def read_settings(reader: Reader, end: int | None = None) -> dict[str, Value]:
     """The settings in force, now or below an index."""
-    created = decode_entry(reader.entry(0)).body["settings"]
+    created = reader.entry(0).body["settings"]
     values = {name: created.get(name, known.default) for name, known in SETTINGS.items()}
-    for row in reader.setting_changes(2**62 if end is None else end):
-        values[row.name] = json.loads(row.new)
+    for change in reader.setting_changes(2**62 if end is None else end):
+        values[change.body["name"]] = change.body["new"]
     return values
 
 

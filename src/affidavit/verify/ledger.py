@@ -127,17 +127,15 @@ class _Walk:
 
     def _walk_log(self, size: int) -> int:
         take, expected = self._rows.thoughts.take, 0
-        for index, entry, kept in self._source.log():
+        for index, data, kept in self._source.log():
             if index != expected:
                 self._say_gap(expected, index)
                 if index < expected:
                     continue
             expected = index + 1
             row = take(index)
-            try:
-                leaf = leaf_hash(entry)
-            except TypeError:  # a value of another type, where only bytes can be
-                entry, leaf = b"", leaf_hash(b"")
+            entry = data if type(data) is bytes else b""  # damage may bring any type
+            leaf = leaf_hash(entry)
             if leaf != kept or row is None or not self._holds(index, entry, leaf, row):
                 self._check_slowly(index, entry, leaf, kept, row)
             if self._progress is not None and not index & 1023:
@@ -202,9 +200,9 @@ class _Walk:
 
     def _find_changed(self, index: int, read: Entry, row: RawRow | None) -> str | None:
         """The first column in which the row says otherwise; None where nobody contradicts."""
-        if read.kind != "thought.recorded":
-            return self._rows.find_changed(index, read)
-        return "" if row is None else find_changed_column(read, ThoughtRow._make(row))
+        if read.kind == "thought.recorded":
+            return "" if row is None else find_changed_column(read, ThoughtRow._make(row))
+        return self._rows.find_changed(index, read) if row is None else "kind"
 
     def _trust_rows(self, index: int, leaf: Digest, kept: Any, row: RawRow | None) -> None:
         """Go on from the rows of an entry that cannot be believed."""
@@ -215,6 +213,7 @@ class _Walk:
         if row is not None:
             self._tips.put(row[3], row[8])
             self._sessions.trust_thought(ThoughtRow._make(row), leaf)
+        self._sessions.trust_end(index)
         for found in self._rows.trust(index):
             if isinstance(found, SessionRow):
                 self._sessions.trust_start(found, leaf)
@@ -252,8 +251,8 @@ class _Walk:
         if at < self._last_at:
             said = "the entry is older than the one before it"
             self._findings.add("time_backwards", index, "log.entry at", said)
-        else:
-            self._last_at = at
+        # The next one is compared with this one, so that one step back is told once.
+        self._last_at = at
 
     def _check_thought(self, index: int, read: Entry, leaf: Digest, row: RawRow | None) -> None:
         """A record: its row, its place in both chains, and what comes after it."""

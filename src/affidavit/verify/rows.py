@@ -15,6 +15,7 @@ from affidavit.core.views import (
     SessionRow,
     TaskRow,
     ThoughtRow,
+    find_differing,
     payload_columns,
     seal_row,
     session_row,
@@ -34,6 +35,8 @@ _COUNTED: Final = {
     "task_versions": "tasks",
     "setting_changes": "settings",
 }
+# The row types of every kind but a thought.
+_OTHER_ROWS: Final = tuple(kind for kind in TABLES if kind is not ThoughtRow)
 _VERSIONS_MAX: Final = 20_000
 
 
@@ -93,7 +96,7 @@ class RowCheck:
         return lambda index: self.say_extra(table, index)
 
     def say_extra(self, table: str, index: int) -> None:
-        """A row belongs to no entry; where the entry is gone or damaged, it may be its last trace."""
+        """A row belongs to no entry, unless it is the last trace of one that was damaged."""
         if self._damage.is_damaged(index):
             return
         said = f"a row of {table} belongs to no entry"
@@ -111,9 +114,12 @@ class RowCheck:
         Kinds without a row of their own have nobody to contradict them.
         """
         row_type = ROW_OF_KIND.get(read.kind)
-        if row_type in (None, ThoughtRow):
+        rows = {kind: self._cursors[TABLES[kind]].peek(index) for kind in _OTHER_ROWS}
+        if any(row is not None for kind, row in rows.items() if kind is not row_type):
+            return "kind"
+        if row_type is None:
             return None
-        raw = self._cursors[TABLES[row_type]].peek(index)
+        raw = rows[row_type]
         if raw is None:
             return ""
         actual = row_type._make(raw)
@@ -127,16 +133,13 @@ class RowCheck:
         payloads = {name: _payload(actual, name) for name in payload_columns(read.kind)}
         expected = derive(index, read, payloads, before)
         links = LINKS.get(TABLES[row_type], ())
-        for name, is_value, must_be in zip(actual._fields, actual, expected, strict=True):
-            if is_value != must_be and name not in links:
-                return str(name)
-        return None
+        return next((name for name in find_differing(actual, expected) if name not in links), None)
 
     def trust(self, index: int) -> list[Any]:
         """The rows of an entry that cannot be believed: taken for what was recorded."""
         found: list[Any] = []
-        for kind, table in TABLES.items():
-            if kind is not ThoughtRow and (raw := self._cursors[table].take(index)) is not None:
+        for kind in _OTHER_ROWS:
+            if (raw := self._cursors[TABLES[kind]].take(index)) is not None:
                 found.append(kind._make(raw))
                 if kind is TaskRow:
                     row = found[-1]
@@ -179,14 +182,14 @@ class RowCheck:
     ) -> None:
         task_id = read.body["task_id"]
         before = self._tasks.before(task_id, index)
-        if before is not None:
-            self._tasks.check_link_to(index, before)
         if (before is None) != (read.kind == "task.created"):
             said = "a task was created twice" if before else "the task was never created"
             self._findings.add("chain_broken", index, "task_versions", said)
             if actual is not None:
                 self._tasks.keep(actual, actual.superseded_by)
             return
+        if before is not None:
+            self._tasks.check_link_to(index, before)
         expected: TaskRow = derive(index, read, payloads, None if before is None else before.row)
         link = True if actual is None else actual.superseded_by
         if link is not True and self._tasks.leads_on(expected, link):
@@ -197,11 +200,11 @@ class RowCheck:
         self._tasks.keep(expected, link)
 
     def _compare(self, index: int, table: str, actual: Any, expected: Any) -> None:
-        if actual == expected:
-            return
-        if actual is not None:
-            self._say_differences(index, table, actual, expected)
-        self._repairer.put_row(expected)
+        if actual is None:
+            self._repairer.put_row(expected)
+        elif changed := list(find_differing(actual, expected)):
+            self._say_differences(index, table, changed)
+            self._repairer.put_row(expected)
 
     def _check_payloads(
         self, index: int, read: Entry, table: str, actual: Any
@@ -231,10 +234,10 @@ class RowCheck:
         claimed = (ended, *(end or (actual.ended_at, actual.end_reason)))
         return dict(zip(LINKS["sessions"], claimed, strict=True))
 
-    def _say_differences(self, index: int, table: str, actual: Any, expected: Any) -> None:
+    def _say_differences(self, index: int, table: str, changed: list[str]) -> None:
         links, told = LINKS.get(table, ()), False
-        for name, is_value, must_be in zip(actual._fields, actual, expected, strict=True):
-            if is_value == must_be or (told and name in links):
+        for name in changed:
+            if told and name in links:
                 continue
             told = told or name in links
             said = f"{name} differs from what the log says"

@@ -151,6 +151,12 @@ class SessionBook:
         if (state := self.find(session_id, index)) is not None:
             state.sealed_at = index
 
+    def trust_end(self, index: int) -> None:
+        """The entry cannot be read, and the row of a session says that it ended here."""
+        for state in self._states.values():
+            if state.link is not True and state.link == index:
+                state.ended_at = index
+
     def trust_thought(self, row: ThoughtRow, leaf: Digest) -> None:
         """The entry cannot be read; its row says what the chain goes on from."""
         if row.session_id is None or row.chain_hash is None:
@@ -225,7 +231,7 @@ def find_wrong_claim(
     thoughts: Sequence[Sequence[Digest]],
     entries: Sequence[Digest],
 ) -> tuple[str, str] | None:
-    """The first claim of a seal that does not hold; its records come as the levels of their tree."""
+    """The first claim of a seal that does not hold, given the levels of its records' tree."""
     holds = {
         "root": levels_root(thoughts).hex(),
         "record_count": len(thoughts[0]),

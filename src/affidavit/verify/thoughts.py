@@ -16,7 +16,7 @@ from affidavit.core.moment import AT_US_MAX
 from affidavit.core.names import NAME_BYTES_MAX, is_name
 from affidavit.core.session import chain_hash, content_hash
 from affidavit.core.thought import THOUGHT_TYPES, task_hash
-from affidavit.core.views import ThoughtRow, thought_row
+from affidavit.core.views import ThoughtRow, find_differing, thought_row
 from affidavit.errors import InputError
 from affidavit.verify.ports import RawRow
 
@@ -156,10 +156,7 @@ def find_difference(read: Entry, row: RawRow) -> Broken | None:
 def find_changed_column(read: Entry, actual: ThoughtRow) -> str | None:
     """The first column but the content in which a row differs from its entry."""
     expected = thought_row(actual.log_index, read, actual.content)
-    for name, is_value, must_be in zip(ThoughtRow._fields, actual, expected, strict=True):
-        if is_value != must_be:
-            return name
-    return None
+    return next(find_differing(actual, expected), None)
 
 
 def _hashes_hold(body: dict[str, Any], content: Any) -> bool:

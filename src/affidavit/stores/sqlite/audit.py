@@ -20,6 +20,7 @@ _OTHER_TABLES: Final = {
     "log": ("log_index", "entry", "leaf_hash"),
     "merkle_nodes": ("tree", "level", "position", "hash"),
 }
+_INTEGER_MAX: Final = 2**63 - 1
 _INDEX_NAMED: Final = re.compile(r" INDEXED BY \w+")
 
 
@@ -172,7 +173,7 @@ class SqliteAudit:
 
     def stray_nodes(self, size: int) -> Iterator[tuple[int, int, int]]:
         """Nodes no tree has: above the log's size, at a level not kept, or of no seal."""
-        return self._rows(self._sql["stray_nodes"], size)
+        return self._rows(self._sql["stray_nodes"], min(size, _INTEGER_MAX))
 
     def schema_differences(self) -> list[str]:
         """How this file's schema differs from the one the migrations make."""

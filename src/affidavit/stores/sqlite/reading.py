@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from affidavit.core.canonical import encode_string
-from affidavit.core.entry import read_at
+from affidavit.core.entry import Entry, decode_entry, read_at
 from affidavit.core.lifecycle import TERMINAL_STATES
 from affidavit.core.merkle import Digest, Node, complete_levels
-from affidavit.core.views import SealRow, SessionRow, SettingRow, TaskRow, ThoughtRow
-from affidavit.errors import IntegrityViolation
+from affidavit.core.views import SealRow, SessionRow, TaskRow, ThoughtRow
+from affidavit.errors import InputError, IntegrityViolation
 from affidavit.ledger.ports import KeyUse, SessionEntry, SessionHead, TaskFilter, TaskTip
 from affidavit.stores.sqlite.queries import load_queries
 
@@ -38,11 +39,15 @@ class SqliteReader:
     def head(self) -> tuple[int, int]:
         """The index and the time of the newest entry; (-1, 0) before there is one."""
         row = self._one("head")
-        return (-1, 0) if row is None else (row[0], read_at(row[1]))
+        if row is None:
+            return -1, 0
+        with _judging(row[0]):
+            return row[0], read_at(_bytes(row[1]))
 
     def size(self) -> int:
         """How many entries the log has."""
-        return self.head()[0] + 1
+        row = self._one("head")
+        return 0 if row is None else int(row[0]) + 1
 
     def has_views(self) -> bool:
         """Whether any view has a row: with an empty log, that is a log somebody emptied."""
@@ -52,13 +57,12 @@ class SqliteReader:
         """The time of the newest entry."""
         return self.head()[1]
 
-    def entry(self, index: int) -> bytes:
+    def entry(self, index: int) -> Entry:
         """One entry, by its index."""
         row = self._one("entry", index)
         if row is None:
             raise IntegrityViolation(f"entry {index} is missing from the log", index=index)
-        data: bytes = row[0]
-        return data
+        return _read(row[0], index)
 
     def entries(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         """A stretch of the log, read in pages so that no cursor stays open between them."""
@@ -232,11 +236,34 @@ class SqliteReader:
         ).fetchall()
         return [self.with_texts(TaskRow._make(row)) for row in rows], total
 
-    def setting_changes(self, end: int) -> list[SettingRow]:
-        """Changes of settings below an index, oldest first."""
-        return [SettingRow._make(row) for row in self._all("setting_changes", end)]
+    def setting_changes(self, end: int) -> list[Entry]:
+        """Changes of settings below an index, oldest first: as the log has them, not the view."""
+        return [_read(entry, index) for index, entry in self._all("setting_changes", end)]
 
     def find_key(self, key: str) -> KeyUse | None:
         """What an idempotency key stood for."""
         row = self._one("find_key", key)
         return row and KeyUse._make(row)
+
+
+def _read(data: Any, index: int) -> Entry:
+    with _judging(index):
+        return decode_entry(_bytes(data))
+
+
+def _bytes(data: Any) -> bytes:
+    """An entry's bytes; a missing or empty one reads as NULL, and damage may bring any type."""
+    return data if isinstance(data, bytes) else b""
+
+
+@contextmanager
+def _judging(index: int) -> Iterator[None]:
+    """What cannot be read was damaged: it is no fault of whoever asks."""
+    try:
+        yield
+    except InputError as error:
+        raise IntegrityViolation(
+            f"entry {index} of the log is damaged ({error.message})",
+            hint="Keep the file as it is; `affidavit verify` says more.",
+            index=index,
+        ) from None
