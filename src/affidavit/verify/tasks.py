@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from affidavit.core.entry import decode_entry
 from affidavit.core.views import TaskRow
@@ -10,7 +10,7 @@ from affidavit.errors import InputError
 from affidavit.verify.findings import Findings
 from affidavit.verify.ports import LedgerSource, Repairer
 
-_NO_TEXTS = {
+_NO_TEXTS: Final[dict[str, Any]] = {
     f"{name}{ending}": None
     for name in ("title", "description", "reason")
     for ending in ("", "_salt")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from affidavit.core.merkle import Digest
 from affidavit.core.views import TABLES, SessionRow
+from affidavit.errors import IntegrityViolation
 from affidavit.stores.sqlite.queries import load_migrations, load_queries
 from affidavit.stores.sqlite.reading import SqliteReader
 from affidavit.verify.ports import RawRow
@@ -54,11 +55,12 @@ class SqliteAudit:
                 return
 
     def _one(self, name: str, *values: Any) -> Any:
+        keys = [as_stored(value) for value in values]
         try:
-            return self._connection.execute(self._sql[name], values).fetchone()
+            return self._connection.execute(self._sql[name], keys).fetchone()
         except sqlite3.OperationalError as error:
             self._read_leniently(error)
-        return self._connection.execute(self._sql[name], values).fetchone()
+        return self._connection.execute(self._sql[name], keys).fetchone()
 
     def _read_leniently(self, error: sqlite3.OperationalError) -> None:
         if self._is_lenient or "decode to UTF-8" not in str(error):
@@ -78,7 +80,7 @@ class SqliteAudit:
     def entry(self, index: int) -> bytes | None:
         """One entry."""
         row = self._one("entry", index)
-        return None if row is None else row[0] if isinstance(row[0], bytes) else b""
+        return None if row is None else _entry_bytes(row[0])
 
     def rows(self, table: str) -> Iterator[RawRow]:
         """A whole view, in log order."""
@@ -91,7 +93,7 @@ class SqliteAudit:
         name, key = ("chain_of_session", session_id or "")
         if task_id is not None:
             name, key = "chain_of_task", task_id
-        return _split(self._rows(self._sql[name], key.encode(errors="surrogateescape")))
+        return _split(self._rows(self._sql[name], as_stored(key)))
 
     def task_hash_before(self, task_id: str, index: int) -> str | None:
         """The hash of the newest record of a task before an index."""
@@ -151,11 +153,11 @@ class SqliteAudit:
 
     def task_ids(self) -> list[str]:
         """Every task label that has records."""
-        return [row[0] for row in self._rows(self._sql["task_ids_with_thoughts"])]
+        return _names(self._rows(self._sql["task_ids_with_thoughts"]), "task_id")
 
     def session_ids(self) -> list[str]:
         """Every session, oldest first."""
-        return [row[0] for row in self._rows(self._sql["session_ids"])]
+        return _names(self._rows(self._sql["session_ids"]), "session_id")
 
     def task_before(self, task_id: str, index: int) -> RawRow | None:
         """The version of a task before an index."""
@@ -202,7 +204,37 @@ class SqliteAudit:
 
 
 def _split(rows: Iterator[Any]) -> Iterator[tuple[bytes | None, RawRow]]:
-    return ((row[-1], row[:-1]) for row in rows)
+    return ((None if row[-1] is None else _entry_bytes(row[-1]), row[:-1]) for row in rows)
+
+
+def _entry_bytes(data: Any) -> bytes:
+    """An entry as it can be judged; damage may bring any type."""
+    return data if isinstance(data, bytes) else b""
+
+
+def is_no_text(item: Any) -> bool:
+    """Whether this stands for bytes that are no text."""
+    if isinstance(item, str):
+        try:
+            item.encode()
+        except UnicodeEncodeError:
+            return True
+    return False
+
+
+def as_stored(item: Any) -> Any:
+    """What SQLite takes: bytes that are no text as the bytes they were."""
+    return item.encode(errors="surrogateescape") if is_no_text(item) else item
+
+
+def _names(rows: Iterator[Any], column: str) -> list[str]:
+    found = [row[0] for row in rows]
+    if any(not isinstance(name, str) for name in found):
+        raise IntegrityViolation(
+            f"a {column} is no text",
+            hint="Keep the file as it is; `affidavit verify` says more.",
+        )
+    return found
 
 
 def known_table(table: str) -> str:

@@ -129,7 +129,8 @@ SELECT * FROM task_versions WHERE id = ? AND log_index < ? ORDER BY log_index DE
 UPDATE task_versions SET superseded_by = ? WHERE log_index = ?;
 
 -- name: setting_changes
-SELECT s.log_index, log.entry FROM setting_changes AS s LEFT JOIN log ON log.log_index = s.log_index
+-- The view only says where the log has them: a row that belongs to no entry changes no setting.
+SELECT s.log_index, log.entry FROM setting_changes AS s JOIN log ON log.log_index = s.log_index
 WHERE s.log_index < ? ORDER BY s.log_index;
 
 -- name: nodes

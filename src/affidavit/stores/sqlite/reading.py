@@ -238,7 +238,8 @@ class SqliteReader:
 
     def setting_changes(self, end: int) -> list[Entry]:
         """Changes of settings below an index, oldest first: as the log has them, not the view."""
-        return [_read(entry, index) for index, entry in self._all("setting_changes", end)]
+        found = (_read(entry, index) for index, entry in self._all("setting_changes", end))
+        return [entry for entry in found if entry.kind == "setting.changed"]
 
     def find_key(self, key: str) -> KeyUse | None:
         """What an idempotency key stood for."""

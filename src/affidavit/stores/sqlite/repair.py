@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from affidavit.core.merkle import Digest
 from affidavit.core.views import TABLES
-from affidavit.stores.sqlite.audit import known_table
+from affidavit.stores.sqlite.audit import as_stored, is_no_text, known_table
 
 _GUARDED: Final = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
 _NOTES: Final = (
@@ -36,10 +36,8 @@ class SqliteRepairer:
     def put_row(self, row: Any) -> None:
         """A view row as it must be."""
         table = TABLES[type(row)]
-        marks = ", ".join("CAST(? AS TEXT)" if _is_no_text(item) else "?" for item in row)
-        values = [
-            item.encode(errors="surrogateescape") if _is_no_text(item) else item for item in row
-        ]
+        marks = ", ".join("CAST(? AS TEXT)" if is_no_text(item) else "?" for item in row)
+        values = [as_stored(item) for item in row]
         self._connection.execute(f"INSERT OR REPLACE INTO right_{table} VALUES ({marks})", values)
 
     def put_links(self, table: str, index: int, links: Mapping[str, Any]) -> None:
@@ -91,13 +89,3 @@ class SqliteRepairer:
         for table, index, name, value in self._connection.execute("SELECT * FROM links").fetchall():
             sql = f'UPDATE {known_table(table)} SET "{name}" = ? WHERE log_index = ?'
             self._connection.execute(sql, (value, index))
-
-
-def _is_no_text(item: Any) -> bool:
-    """Whether this stands for bytes that are no text."""
-    if isinstance(item, str):
-        try:
-            item.encode()
-        except UnicodeEncodeError:
-            return True
-    return False
