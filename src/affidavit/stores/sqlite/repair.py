@@ -15,11 +15,11 @@ from affidavit.core.views import TABLES
 from affidavit.stores.sqlite.audit import as_stored, is_no_text, known_table
 
 _GUARDED: Final = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
-_NOTES: Final = (
-    "CREATE TEMP TABLE gone (name TEXT, log_index INTEGER)",
-    "CREATE TEMP TABLE links (name TEXT, log_index INTEGER, link TEXT, value)",
-    "CREATE TEMP TABLE stray_nodes (tree INTEGER, level INTEGER, position INTEGER)",
-)
+_NOTES: Final = {
+    "gone": "name TEXT, log_index INTEGER",
+    "links": "name TEXT, log_index INTEGER, link TEXT, value",
+    "stray_nodes": "tree INTEGER, level INTEGER, position INTEGER",
+}
 
 
 class SqliteRepairer:
@@ -27,8 +27,8 @@ class SqliteRepairer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        for sql in _NOTES:
-            connection.execute(sql)
+        for name, columns in _NOTES.items():
+            connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
         for table in TABLES.values():
             connection.execute(f"CREATE TEMP TABLE right_{table} AS SELECT * FROM {table} LIMIT 0")
             connection.execute(f"CREATE UNIQUE INDEX right_i_{table} ON right_{table} (log_index)")
@@ -75,6 +75,9 @@ class SqliteRepairer:
         )
         for _, sql in guards:
             self._connection.execute(sql)
+        # A ledger in memory keeps this connection.
+        for note in (*_NOTES, *(f"right_{table}" for table in TABLES.values())):
+            self._connection.execute(f"DROP TABLE temp.{note}")
 
     def _replace_rows(self, table: str) -> None:
         for wrong in (
