@@ -2,15 +2,16 @@
 
 import re
 import sqlite3
+from pathlib import Path
 
 import pytest
 
 import affidavit
+from affidavit.stores.sqlite import queries
 from affidavit.stores.sqlite.queries import load_queries
 
 # Those that are meant to walk a whole table or index, each with why.
 WHOLE = {
-    "all_nodes": "verification compares every node",
     "stray_nodes": "verification looks at every node",
     "session_ids": "every session is wanted",
     "task_ids_with_thoughts": "every task is wanted; an index is walked, no row is read",
@@ -21,7 +22,6 @@ WHOLE = {
     "idle_sessions": "every session that is not ended, by the index of those",
     "session_entries": "walks the log from where the session started, once, to seal it",
 }
-LARGE = ("log", "thought_records", "merkle_nodes", "task_versions", "sessions", "seals")
 
 
 def thought(number, **more):
@@ -75,6 +75,11 @@ def test_every_query_finds_its_rows_by_an_index(filled, name):
     assert name == "session_entry_indices" or not any("TEMP B-TREE" in step for step in steps), (
         steps
     )
+
+
+def test_every_query_is_asked_somewhere():
+    code = "".join(file.read_text() for file in Path(queries.__file__).parent.glob("*.py"))
+    assert [name for name in load_queries() if f'"{name}"' not in code] == []
 
 
 def test_what_may_walk_a_whole_table_is_still_there():

@@ -20,7 +20,6 @@ Clock = Callable[[], int]
 class SessionHead(NamedTuple):
     """What decides whether a session takes another record, and what that record links to."""
 
-    started_index: int
     ended_index: int | None
     sealed_index: int | None
     chain_hash: str

@@ -28,7 +28,7 @@ SELECT hash, type FROM thought_records WHERE task_id = ? ORDER BY log_index DESC
 
 -- name: session_head
 -- What decides whether a session takes records: how it ended, and whether it is sealed.
-SELECT s.log_index, s.genesis, s.ended_index, l.log_index
+SELECT s.genesis, s.ended_index, l.log_index
 FROM sessions AS s LEFT JOIN seals AS l ON l.session_id = s.session_id WHERE s.session_id = ?;
 
 -- name: session_tip
@@ -136,9 +136,6 @@ WHERE s.log_index < ? ORDER BY s.log_index;
 -- name: nodes
 SELECT hash FROM merkle_nodes WHERE tree = ? AND level = ? AND position >= ? AND position < ?
 ORDER BY position;
-
--- name: all_nodes
-SELECT tree, level, position, hash FROM merkle_nodes ORDER BY tree, level, position;
 
 -- name: add_node
 INSERT INTO merkle_nodes (tree, level, position, hash) VALUES (?, ?, ?, ?);

@@ -158,9 +158,9 @@ class SqliteReader:
         row = self._one("session_head", session_id)
         if row is None:
             return None
-        started, genesis, ended, sealed = row
+        genesis, ended, sealed = row
         chain_hash, seq = self._one("session_tip", session_id) or (genesis, -1)
-        return SessionHead(started, ended, sealed, chain_hash, seq + 1)
+        return SessionHead(ended, sealed, chain_hash, seq + 1)
 
     def session_entries(self, session_id: str, start: int) -> list[SessionEntry]:
         """Every entry that names a session, from the log itself, whatever the views say.
