@@ -69,38 +69,21 @@ def _continued(tx: Writer, session_id: str) -> Continued:
 
 def seal_session(tx: Writer, session_id: str, src: Source) -> tuple[SealRow, bool]:
     """Seal a session over its records and entries, once; the second call finds the first seal."""
-    row = tx.find_session(session_id)
-    if row is None:
-        raise session_not_found(session_id)
+    row = _existing(tx, session_id)
     found = tx.find_seal(session_id)
     if found is not None:
         return found, True
     _check_start(tx, row)
     entries = tx.session_entries(session_id, row.log_index)
     own = [entry for entry in entries if entry.is_thought]
-    if not own:
-        raise ConflictError(
-            f"session {session_id!r:.100} has no records to seal",
-            code="ERR_NO_RECORDS",
-            hint="Record a thought with this session_id first.",
-        )
-    _check_chain(tx, session_id, own)
-    last = tx.thoughts_between(own[-1].log_index, own[-1].log_index)[0]
-    closing = _is_closed_by(last, row)
-    if row.proof_grade and not closing:
-        raise ConflictError(
-            f"session {session_id!r:.100} is proof grade and does not end with a reflection"
-            + (f" of task {row.task_id!r:.100}" if row.task_id else ""),
-            code="ERR_CLOSING_REFLECTION_REQUIRED",
-            hint="Record a thought of type reflection in this session, then seal again.",
-        )
+    last = _check_records(tx, row, own)
     levels = complete_levels([entry.leaf for entry in own])
     body = {
         "session_id": session_id,
         "root": levels_root(levels).hex(),
         "record_count": len(own),
         "chain_hash": last.chain_hash,
-        "closing_reflection": closing,
+        "closing_reflection": _is_closed_by(last, row),
         "entries_root": levels_root(complete_levels([entry.leaf for entry in entries])).hex(),
         "entry_count": len(entries),
         "finalized_at": render_time(tx.at),
@@ -112,6 +95,34 @@ def seal_session(tx: Writer, session_id: str, src: Source) -> tuple[SealRow, boo
     tx.append(encode_entry(*entry), seal)
     tx.add_levels(seal.log_index, levels[1:])
     return seal, False
+
+
+def _existing(reader: Reader, session_id: str, field: str = "session_id") -> SessionRow:
+    row = reader.find_session(session_id)
+    if row is None:
+        raise session_not_found(session_id, field)
+    return row
+
+
+def _check_records(tx: Writer, row: SessionRow, own: list[SessionEntry]) -> ThoughtRow:
+    """That a session's records may be sealed; answers with the newest."""
+    session_id = row.session_id
+    if not own:
+        raise ConflictError(
+            f"session {session_id!r:.100} has no records to seal",
+            code="ERR_NO_RECORDS",
+            hint="Record a thought with this session_id first.",
+        )
+    _check_chain(tx, session_id, own)
+    last = tx.thoughts_between(own[-1].log_index, own[-1].log_index)[0]
+    if row.proof_grade and not _is_closed_by(last, row):
+        raise ConflictError(
+            f"session {session_id!r:.100} is proof grade and does not end with a reflection"
+            + (f" of task {row.task_id!r:.100}" if row.task_id else ""),
+            code="ERR_CLOSING_REFLECTION_REQUIRED",
+            hint="Record a thought of type reflection in this session, then seal again.",
+        )
+    return last
 
 
 def _check_start(tx: Writer, row: SessionRow) -> None:
@@ -157,9 +168,7 @@ def _broken(
 
 def end_session(tx: Writer, session_id: str, reason: str, src: Source) -> SessionRow:
     """End a session; ending it again repeats the first answer."""
-    row = tx.find_session(session_id)
-    if row is None:
-        raise session_not_found(session_id)
+    row = _existing(tx, session_id)
     if row.ended_index is not None:
         return row
     ended_at = render_time(tx.at)
@@ -207,8 +216,7 @@ def get_root(reader: Reader, session_id: str) -> Seal:
     found = reader.find_seal(session_id)
     if found is not None:
         return describe_seal(found, already=True)
-    if reader.find_session(session_id) is None:
-        raise session_not_found(session_id)
+    _existing(reader, session_id)
     raise ConflictError(
         f"session {session_id!r:.100} is not sealed",
         code="ERR_NOT_FINALIZED",
@@ -220,10 +228,7 @@ def list_sessions(reader: Reader, wanted: ListSessions) -> list[Session]:
     """Sessions, newest first; `after` is the id of the last one already seen."""
     before = 2**62
     if wanted.after is not None:
-        found = reader.find_session(wanted.after)
-        if found is None:
-            raise session_not_found(wanted.after, "after")
-        before = found.log_index
+        before = _existing(reader, wanted.after, "after").log_index
     rows = reader.sessions(
         task_id=wanted.task_id, state=wanted.state, before=before, limit=wanted.limit
     )
