@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from affidavit.core.thought import ZERO_HASH
+from affidavit.core.views import SealRow, SessionRow, ThoughtRow
 from affidavit.ledger.inputs import VerifyChain
 from affidavit.verify.findings import ChainCount, ChainReport
 from affidavit.verify.ports import LedgerSource, RawRow
@@ -25,27 +28,29 @@ class ChainWalk:
 
     def walk_session(self, session_id: str) -> ChainCount:
         """A session chain: every record after the one before it, the first after the genesis."""
-        start = self._source.session_start(session_id)
-        count = self._walk(
-            task_id=None, session_id=session_id, start="" if start is None else start[7]
-        )
-        seal = self._source.seal_of(session_id)
-        if seal is None or not count.valid or seal[3] == count.record_count:
+        row = self._source.session_start(session_id)
+        start = "" if row is None else SessionRow._make(row).genesis
+        count = self._walk(task_id=None, session_id=session_id, start=start)
+        sealed = self._source.seal_of(session_id)
+        if sealed is None or not count.valid:
             return count
-        said = f"its seal counts {seal[3]} records, {count.record_count} are here"
-        self._first = self._first or (seal[0], session_id, said)
+        seal = SealRow._make(sealed)
+        if seal.record_count == count.record_count:
+            return count
+        said = f"its seal counts {seal.record_count} records, {count.record_count} are here"
+        self._first = self._first or (seal.log_index, session_id, said)
         return count._replace(valid=False, broken_count=1)
 
     def _walk(self, *, task_id: str | None, session_id: str | None, start: str) -> ChainCount:
         count = broken = 0
-        tip = start
+        tip, by_session = start, session_id is not None
         for entry, row in self._source.chain(task_id=task_id, session_id=session_id):
-            by_session = session_id is not None
-            prev = row[7] if by_session else tip
-            parent = tip if by_session else row[14]
-            next_seq = count if by_session else row[11]
+            record: Any = ThoughtRow._make(row)  # whatever its columns hold
+            prev = record.prev_hash if by_session else tip
+            parent = tip if by_session else record.parent_chain_hash
+            next_seq = count if by_session else record.session_seq
             count += 1
-            tip = row[13] if by_session else row[8]
+            tip = record.chain_hash if by_session else record.hash
             if not self._holds(entry, row, prev, parent, next_seq):
                 broken += 1
                 if not self._all:

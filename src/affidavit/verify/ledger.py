@@ -211,8 +211,9 @@ class _Walk:
         self._damage.add_entry(index)
         self._tree.add(index, leaf)
         if row is not None:
-            self._tips.put(row[3], row[8])
-            self._sessions.trust_thought(ThoughtRow._make(row), leaf)
+            record = ThoughtRow._make(row)
+            self._tips.put(record.task_id, record.hash)
+            self._sessions.trust_thought(record, leaf)
         self._sessions.trust_end(index)
         for found in self._rows.trust(index):
             if isinstance(found, SessionRow):
