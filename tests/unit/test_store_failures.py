@@ -1,5 +1,6 @@
 """Every result SQLite can give becomes an error of ours, with a code and what to do."""
 
+import errno
 import sqlite3
 
 import pytest
@@ -7,13 +8,6 @@ import pytest
 from affidavit.errors import CODES, AffidavitError, ConflictError, IntegrityViolation, StoreError
 from affidavit.stores.sqlite import connection, failures
 
-RESULTS = {
-    name: getattr(sqlite3, name)
-    for name in dir(sqlite3)
-    if name.startswith("SQLITE_")
-    and name.count("_") == 1
-    and isinstance(getattr(sqlite3, name), int)
-}
 ERRORS = {
     "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_NOTADB",
     "SQLITE_CORRUPT", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_NOMEM", "SQLITE_INTERRUPT",
@@ -82,7 +76,6 @@ def test_only_a_lock_is_waited_for():
     [
         ("UNIQUE constraint failed: thought_records.id", "ERR_DUPLICATE_RECORD"),
         ("UNIQUE constraint failed: thought_records.hash", "ERR_DUPLICATE_RECORD"),
-        ("UNIQUE constraint failed: sessions.session_id", "ERR_SESSION_EXISTS"),
         ("UNIQUE constraint failed: log.log_index", "ERR_INTEGRITY"),
         ("the log is append-only", "ERR_INTEGRITY"),
     ],
@@ -91,6 +84,23 @@ def test_every_constraint_has_its_error(said, code):
     found = failures.translate_constraint(sqlite3.IntegrityError(said))
     assert isinstance(found, AffidavitError)
     assert found.code == code
+    assert found.hint
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (errno.EROFS, "ERR_READONLY"),
+        (errno.ENOSPC, "ERR_STORE_FULL"),
+        (errno.EDQUOT, "ERR_STORE_FULL"),
+        (errno.EACCES, "ERR_STORE_UNAVAILABLE"),
+    ],
+)
+def test_every_refusal_of_the_system_has_its_error(number, code):
+    found = failures.unavailable("/x/trail.db", OSError(number, "no"))
+    assert found.code == code
+    assert found.hint
+    assert "/x/trail.db" in found.message
 
 
 def test_an_sqlite_too_old_is_refused():
@@ -101,7 +111,7 @@ def test_an_sqlite_too_old_is_refused():
     assert caught.value.hint
 
 
-def test_an_error_that_is_not_a_lock_is_not_waited_for(monkeypatch):
+def test_an_error_that_is_not_a_lock_is_not_waited_for():
     with (
         sqlite3.connect(":memory:", isolation_level=None) as database,
         pytest.raises(StoreError) as caught,

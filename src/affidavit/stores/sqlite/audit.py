@@ -11,6 +11,7 @@ from typing import Any, Final
 from affidavit.core.merkle import Digest
 from affidavit.core.views import TABLES, SessionRow
 from affidavit.errors import IntegrityViolation
+from affidavit.stores.sqlite.failures import SAYS_MORE
 from affidavit.stores.sqlite.queries import load_migrations, load_queries
 from affidavit.stores.sqlite.reading import SqliteReader
 from affidavit.verify.ports import RawRow
@@ -230,10 +231,7 @@ def as_stored(item: Any) -> Any:
 def _names(rows: Iterator[Any], column: str) -> list[str]:
     found = [row[0] for row in rows]
     if any(not isinstance(name, str) for name in found):
-        raise IntegrityViolation(
-            f"a {column} is no text",
-            hint="Keep the file as it is; `affidavit verify` says more.",
-        )
+        raise IntegrityViolation(f"a {column} is no text", hint=SAYS_MORE)
     return found
 
 

@@ -50,7 +50,7 @@ def open_connection(
             connection.close()
             raise
     except OSError as error:
-        raise files.unavailable(path, error) from None
+        raise failures.unavailable(path, error) from None
     except failures.RAISED as error:
         raise failures.translate(error, path) from None
     return connection

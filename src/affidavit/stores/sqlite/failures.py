@@ -1,7 +1,9 @@
-"""SQLite's errors in this package's words: nothing foreign leaves the store."""
+"""SQLite's and the system's errors in this package's words: nothing foreign leaves the store."""
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from typing import Final
 
@@ -9,6 +11,7 @@ from affidavit.errors import AffidavitError, ConflictError, IntegrityViolation, 
 
 # What the module raises when SQLite fails. The second: its message quotes bytes that are no text.
 RAISED: Final = (sqlite3.Error, UnicodeDecodeError)
+SAYS_MORE: Final = "Keep the file as it is; `affidavit verify` says more."
 _NO_PLACE: Final = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_READONLY_CANTINIT)
 _OF_THE_STORE: Final = (
     sqlite3.SQLITE_FULL,
@@ -55,11 +58,7 @@ def translate(error: sqlite3.Error | UnicodeDecodeError, path: str) -> Affidavit
     code = primary_code(error)
     said = f"SQLite: {_without_payload(str(error))}"
     if code == sqlite3.SQLITE_FULL:
-        return StoreError(
-            f"the disk with {path} is full",
-            code="ERR_STORE_FULL",
-            hint="Nothing was recorded. Free space and call again.",
-        )
+        return _full(path)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StoreError(
             f"{path} was locked by another process for too long",
@@ -85,6 +84,31 @@ def translate(error: sqlite3.Error | UnicodeDecodeError, path: str) -> Affidavit
     return StoreError(f"{path} cannot be used ({said})", hint="Run `affidavit doctor`.")
 
 
+def unavailable(path: str, error: OSError) -> StoreError | ConflictError:
+    """The error a caller gets for what the operating system said."""
+    if error.errno == errno.EROFS:
+        return ConflictError(
+            f"{path} is on a read-only disk",
+            code="ERR_READONLY",
+            hint="Choose another path, or mount the disk writable.",
+        )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return _full(path)
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return StoreError(
+        f"{path} cannot be opened ({reason})",
+        hint="Check the path and this user's rights, or name another with --ledger.",
+    )
+
+
+def _full(path: str) -> StoreError:
+    return StoreError(
+        f"the disk with {path} is full",
+        code="ERR_STORE_FULL",
+        hint="Nothing was recorded. Free space and call again.",
+    )
+
+
 def damaged(path: str, why: str) -> IntegrityViolation:
     """The file was a ledger once."""
     return IntegrityViolation(
@@ -103,10 +127,8 @@ def not_a_ledger(path: str, why: str) -> StoreError:
 
 
 def translate_constraint(error: sqlite3.IntegrityError) -> AffidavitError:
-    """A uniqueness the schema holds: the same record or session a second time."""
+    """What the schema refuses: the same record a second time, or what no call would write."""
     said = str(error)
-    if "sessions.session_id" in said:
-        return ConflictError("there is a session with this id already", code="ERR_SESSION_EXISTS")
     if "thought_records" in said:
         what = "hash" if said.endswith("hash") else "id"
         return ConflictError(
@@ -114,4 +136,4 @@ def translate_constraint(error: sqlite3.IntegrityError) -> AffidavitError:
             code="ERR_DUPLICATE_RECORD",
             hint="The same record was written before; nothing was written now.",
         )
-    return IntegrityViolation(f"the views contradict the log (SQLite: {said})")
+    return IntegrityViolation(f"the views contradict the log (SQLite: {said})", hint=SAYS_MORE)

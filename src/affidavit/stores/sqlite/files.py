@@ -8,11 +8,11 @@ itself. This module never opens an existing file: it looks with `stat` and creat
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from pathlib import Path
 
-from affidavit.errors import ConflictError, StoreError
+from affidavit.errors import StoreError
+from affidavit.stores.sqlite.failures import unavailable
 
 MEMORY = ":memory:"
 
@@ -129,19 +129,6 @@ def exists(path: str) -> bool:
         return Path(path).exists()
     except OSError as error:
         raise unavailable(path, error) from None
-
-
-def unavailable(path: str, error: OSError) -> StoreError | ConflictError:
-    """The operating system refused."""
-    if error.errno == errno.EROFS:
-        return ConflictError(f"{path} is on a read-only disk", code="ERR_READONLY")
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"the disk with {path} is full", code="ERR_STORE_FULL")
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    return StoreError(
-        f"{path} cannot be opened ({reason})",
-        hint="Check the path and this user's rights, or name another with --ledger.",
-    )
 
 
 def find_network_filesystem(path: str, mounts: str = "/proc/self/mounts") -> str | None:

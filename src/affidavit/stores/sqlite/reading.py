@@ -14,6 +14,7 @@ from affidavit.core.merkle import Digest, Node, complete_levels
 from affidavit.core.views import SealRow, SessionRow, TaskRow, ThoughtRow
 from affidavit.errors import InputError, IntegrityViolation
 from affidavit.ledger.ports import KeyUse, SessionEntry, SessionHead, TaskFilter, TaskTip
+from affidavit.stores.sqlite.failures import SAYS_MORE
 from affidavit.stores.sqlite.queries import load_queries
 
 LOG_TREE: Final = 0
@@ -61,7 +62,8 @@ class SqliteReader:
         """One entry, by its index."""
         row = self._one("entry", index)
         if row is None:
-            raise IntegrityViolation(f"entry {index} is missing from the log", index=index)
+            said = f"entry {index} is missing from the log"
+            raise IntegrityViolation(said, hint=SAYS_MORE, index=index)
         return _read(row[0], index)
 
     def entries(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
@@ -87,7 +89,8 @@ class SqliteReader:
             rows = self._all("nodes", LOG_TREE, kept, first, first + width)
         if len(rows) != width:
             raise IntegrityViolation(
-                f"the log's tree lacks nodes below level {node.level}, position {node.position}"
+                f"the log's tree lacks nodes below level {node.level}, position {node.position}",
+                hint=SAYS_MORE,
             )
         row = [Digest(digest) for (digest,) in rows]
         return row[0] if width == 1 else complete_levels(row)[-1][0]
@@ -265,6 +268,6 @@ def _judging(index: int) -> Iterator[None]:
     except InputError as error:
         raise IntegrityViolation(
             f"entry {index} of the log is damaged ({error.message})",
-            hint="Keep the file as it is; `affidavit verify` says more.",
+            hint=SAYS_MORE,
             index=index,
         ) from None
