@@ -1,4 +1,4 @@
-"""Where things are kept on this machine, and what can be told about a place without touching it.
+"""Where things are kept on this machine.
 
     kind     AFFIDAVIT_HOME=H or macOS (H = ~/Library/Application Support/affidavit)   Linux, XDG
     data     H/data                                                ~/.local/share/affidavit
@@ -91,17 +91,3 @@ def _expanded(path: str, field: str) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         raise invalid(field, f"there is no user for {path!r:.200}") from None
-
-
-def find_network_filesystem(path: str, mounts: str = "/proc/self/mounts") -> str | None:
-    """The type of the network filesystem a path is on; None where it is local or unknown."""
-    from affidavit.stores.sqlite import files  # noqa: PLC0415 - most who ask for a place need no store
-
-    return files.find_network_filesystem(path, mounts)
-
-
-def check_sqlite(version: tuple[int, ...]) -> None:
-    """Refuse an SQLite too old to hold a ledger."""
-    from affidavit.stores.sqlite import connection  # noqa: PLC0415 - as above
-
-    connection.check_sqlite(version)

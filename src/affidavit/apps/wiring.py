@@ -26,7 +26,11 @@ from affidavit.ledger.settings import (
     initial_settings,
     read_settings,
 )
-from affidavit.stores.sqlite import files, registry
+from affidavit.stores.sqlite import connection, files, registry
+
+# What the store needs, for those who examine a place.
+check_sqlite = connection.check_sqlite
+find_network_filesystem = files.find_network_filesystem
 
 UNREADABLE = "(unreadable)"
 _IN_ORIGIN = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")

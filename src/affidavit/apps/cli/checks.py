@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from affidavit.apps import places, wiring
+from affidavit.apps import wiring
 from affidavit.errors import AffidavitError, IntegrityViolation, StoreError
 
 OK, WARN, FAIL = "ok", "warn", "fail"
@@ -50,14 +50,13 @@ Question = Callable[[Subject], Check]
 
 def check_sqlite(subject: Subject) -> Check:
     """Whether SQLite is new enough."""
-    places.check_sqlite(subject.sqlite_version)
+    wiring.check_sqlite(subject.sqlite_version)
     return Check("sqlite", OK, f"SQLite {'.'.join(map(str, subject.sqlite_version))}")
 
 
 def check_folder(subject: Subject) -> Check:
     """Whether files can be made beside the ledger, as SQLite must."""
-    wanted = Path(subject.path).absolute().parent
-    folder = next(one for one in (wanted, *wanted.parents) if one.exists())
+    wanted, folder = _folders(subject)
     if not folder.is_dir():
         return Check("folder", FAIL, f"{folder} is not a folder", "Choose another path.")
     if not subject.access(str(folder), os.R_OK | os.W_OK | os.X_OK):
@@ -71,9 +70,15 @@ def check_folder(subject: Subject) -> Check:
     return Check("folder", OK, str(wanted) + (" can be made" if folder != wanted else ""))
 
 
+def _folders(subject: Subject) -> tuple[Path, Path]:
+    """The folder the ledger belongs in, and the nearest one above that is there."""
+    wanted = Path(subject.path).absolute().parent
+    return wanted, next(one for one in (wanted, *wanted.parents) if one.exists())
+
+
 def check_filesystem(subject: Subject) -> Check:
     """Whether it is on a disk of this machine."""
-    kind = places.find_network_filesystem(subject.path, subject.mounts)
+    kind = wiring.find_network_filesystem(subject.path, subject.mounts)
     if kind is None:
         return Check("filesystem", OK, "local")
     return Check(
@@ -87,8 +92,7 @@ def check_filesystem(subject: Subject) -> Check:
 
 def check_space(subject: Subject) -> Check:
     """Whether there is room to write."""
-    wanted = Path(subject.path).absolute().parent
-    space = subject.statvfs(next(one for one in (wanted, *wanted.parents) if one.exists()))
+    space = subject.statvfs(_folders(subject)[1])
     free_bytes = space.f_bavail * space.f_frsize
     free = f"{free_bytes // 1_000_000:,} MB free"
     if free_bytes < _SPACE_MIN_BYTES:
