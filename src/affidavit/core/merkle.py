@@ -195,10 +195,7 @@ def check_inclusion(
         fn, sn = fn >> 1, sn >> 1
     if sn != 0:
         raise IntegrityViolation("the inclusion proof is too short")
-    if digest != root:
-        raise IntegrityViolation(
-            "the inclusion proof leads to another root", computed=digest.hex(), expected=root.hex()
-        )
+    _check_equal(digest, root, "the inclusion proof leads to another root")
 
 
 def check_consistency(

@@ -110,14 +110,12 @@ def _explain_settings(now: Mapping[str, Value]) -> Iterator[str]:
     for name, value in sorted(now.items()):
         known = SETTINGS[name]
         allowed = known.allowed
-        choices = (
-            f"{allowed.start} to {allowed.stop - 1}"
-            if isinstance(allowed, range)
-            else ", ".join(map(str, allowed))
-        )
         yield f"{name} = {value}"
         yield f"    {known.meaning}"
-        yield f"    one of: {choices}" if not isinstance(allowed, range) else f"    {choices}"
+        if isinstance(allowed, range):
+            yield f"    {allowed.start} to {allowed.stop - 1}"
+        else:
+            yield f"    one of: {', '.join(map(str, allowed))}"
 
 
 def rebuild(args: argparse.Namespace) -> Answer:

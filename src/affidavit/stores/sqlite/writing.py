@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, Final
 
 from affidavit.core.merkle import Digest, complete_levels, leaf_hash
@@ -117,8 +116,7 @@ class SqliteWriter(SqliteReader):
         if self.first_entry is None:
             self.first_entry = linked[0][0]
         log = [
-            (index, entry, sha256(b"\x00" + entry).digest())
-            for index, (entry, _) in enumerate(linked, start=first)
+            (index, entry, leaf_hash(entry)) for index, (entry, _) in enumerate(linked, start=first)
         ]
         self._connection.executemany(self._append_sql, log)
         self._connection.executemany(_INSERT[ThoughtRow], [row for _, row in linked])
