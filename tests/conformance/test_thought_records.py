@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+import affidavit
 from affidavit.errors import ConflictError, InputError
 from contract.calls import draft, record, refused, start
 from contract.oracle import ZEROS, select, task_hash
@@ -159,9 +160,7 @@ def test_the_same_record_twice_is_refused(ledger):
     assert len(ledger.list_thoughts()) == 1
 
 
-def test_the_same_input_with_the_same_ids_and_times_gives_the_same_hashes(open_ledger, tmp_path):
-    import affidavit
-
+def test_the_same_input_with_the_same_ids_and_times_gives_the_same_hashes(tmp_path):
     hashes = []
     for place in ("one.db", "two.db"):
         ids, times = iter("ab"), iter(["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"])

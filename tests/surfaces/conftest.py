@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ import pytest
 
 import affidavit
 from affidavit.apps.cli.main import main
+from tamper.attack import tampering
 
 
 class Ran(NamedTuple):
@@ -121,17 +121,8 @@ def tamper(cli: Cli, path: str) -> Callable[..., None]:
 
     def run(*statements: str) -> None:
         cli.must_verify = False
-        connection = sqlite3.connect(path)
-        guards = connection.execute(
-            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
-        ).fetchall()
-        for name, _ in guards:
-            connection.execute(f"DROP TRIGGER {name}")
-        for statement in statements:
-            connection.execute(statement)
-        for _, sql in guards:
-            connection.execute(sql)
-        connection.commit()
-        connection.close()
+        with tampering(path) as connection:
+            for statement in statements:
+                connection.execute(statement)
 
     return run

@@ -206,7 +206,7 @@ def test_a_corrupt_page_that_opening_does_not_touch(cli, subject):
     assert cli("doctor").code == 1
 
 
-def test_a_clock_behind_the_newest_entry(cli, subject):
+def test_a_clock_behind_the_newest_entry(subject):
     behind = subject._replace(clock=lambda: time.time_ns() // 1000 - HOUR_US)
     check = find(behind, "clock")
     assert check.status == "warn"

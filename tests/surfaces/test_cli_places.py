@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -107,9 +108,7 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch):
     assert "AFFIDAVIT_HOME" in caught.value.hint
 
 
-def test_places_are_cheap_to_ask(run_cli):
-    import subprocess
-
+def test_places_are_cheap_to_ask():
     code = "import sys; import affidavit.apps.places; print(int('sqlite3' in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "0\n"

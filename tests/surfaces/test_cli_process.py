@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import signal
@@ -38,18 +39,12 @@ def test_a_changed_record_ends_in_exit_code_1(run_cli, cli, tamper):
     assert ran.data["verdict"] == "violation"
 
 
-def test_the_installed_command_is_the_same(cli, capsys):
-    import importlib.metadata
-
-    [entry] = [
-        one
-        for one in importlib.metadata.entry_points(group="console_scripts")
-        if one.name == "affidavit"
-    ]
+def test_the_installed_command_is_the_same():
+    [entry] = importlib.metadata.entry_points(group="console_scripts", name="affidavit")
     assert entry.value == "affidavit.apps.cli.main:run"
 
 
-def test_a_reader_who_leaves_is_met_with_silence(cli, path):
+def test_a_reader_who_leaves_is_met_with_silence(cli):
     for number in range(200):
         cli.record(f"record {number} " + "x" * 1_000)
     process = subprocess.Popen(

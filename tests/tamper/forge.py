@@ -16,7 +16,6 @@ from affidavit.core.views import (
     seal_row,
     session_row,
     setting_row,
-    task_row,
     thought_row,
 )
 from tamper.attack import (
@@ -223,13 +222,3 @@ def rewrite_thought(connection: sqlite3.Connection, index: int, content: str) ->
 def thought_at(connection: sqlite3.Connection, index: int) -> ThoughtRow:
     sql = "SELECT * FROM thought_records WHERE log_index = ?"
     return ThoughtRow._make(connection.execute(sql, (index,)).fetchone())
-
-
-def forge_task(connection: sqlite3.Connection, task_id: str) -> int:
-    """A task behind the last entry, with its row."""
-    body: dict[str, Any] = dict.fromkeys(("description", "project_id", "priority", "assignee"))
-    body |= {"task_id": task_id, "status": "INIT", "title": commitment(SALT, "forged")}
-    entry = forge(connection, "task.created", body)
-    index = log_size(connection) - 1
-    put_row(connection, task_row(index, entry, {"title": Payload("forged", SALT)}, None))
-    return index

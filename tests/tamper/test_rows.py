@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from tamper.attack import append, audit, log_size, looking, put_row, tampering, 
 from tamper.forge import SALT, thought_body
 
 VIEWS = {name: kind for kind, name in TABLES.items()}
-WITH_PAYLOADS = ("sessions", "task_versions")
 
 
 def indices(path: Path, table: str) -> list[int]:
@@ -388,7 +386,7 @@ def test_two_entries_swapped_with_their_hashes(victim: Path, one: int, other: in
     assert len(found) <= 12, found
 
 
-def test_two_records_swapped_in_log_and_view(victim: Path, copy: Callable[[], Path]) -> None:
+def test_two_records_swapped_in_log_and_view(victim: Path) -> None:
     one, other = 770, 780
     with tampering(victim) as connection:
         for table in ("log", "thought_records"):

@@ -39,21 +39,12 @@ def check_found(path: Path, *names: str) -> None:
         assert name in found.message
 
 
-@pytest.mark.parametrize("name", names_of("trigger"))
-def test_a_dropped_guard(victim: Path, name: str) -> None:
-    execute(victim, f"DROP TRIGGER {name}")
-    check_found(victim, name)
-
-
-@pytest.mark.parametrize("name", names_of("index"))
-def test_a_dropped_index(victim: Path, name: str) -> None:
-    execute(victim, f"DROP INDEX {name}")
-    check_found(victim, name)
-
-
-@pytest.mark.parametrize("name", names_of("view"))
-def test_a_dropped_view(victim: Path, name: str) -> None:
-    execute(victim, f"DROP VIEW {name}")
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind in ("trigger", "index", "view") for name in names_of(kind)],
+)
+def test_a_dropped_guard_index_or_view(victim: Path, kind: str, name: str) -> None:
+    execute(victim, f"DROP {kind} {name}")
     check_found(victim, name)
 
 
