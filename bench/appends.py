@@ -12,7 +12,7 @@ from typing import Any
 import affidavit
 from affidavit.stores.sqlite.queries import load_migrations
 from bench import reference
-from bench.harness import Line, Pair, at_least, at_most, paired, show_us, timed
+from bench.harness import Line, Pair, at_least, at_most, beside, paired, show_us, timed
 
 CONTENT = "B, because the index fits in memory and the other one needs a second pass; " * 2
 _serial = count()
@@ -49,15 +49,7 @@ def single(folder: Path, blocks: int, size: int) -> list[Line]:
     lines = []
     for name, reach, bound in (("unbound", 0.75, False), ("in a session", 0.65, True)):
         pair = _single(folder, blocks, size, bound=bound, clock=time.perf_counter)
-        lines.append(
-            at_least(
-                f"one durable thought, {name}",
-                show_us(pair.ours, size),
-                show_us(pair.theirs, size),
-                pair.ratio,
-                reach,
-            )
-        )
+        lines.append(beside(f"one durable thought, {name}", pair, size, reach))
     pair = _single(folder, blocks, size, bound=False, clock=time.process_time)
     lines.append(
         at_most(
@@ -93,61 +85,39 @@ def _single(
 def batches(folder: Path, blocks: int) -> list[Line]:
     """`record_thoughts`, 1,000 a commit, beside executemany of the same log and view rows."""
     raw = reference.open_raw(str(folder / "raw-batch.db"), "\n".join(load_migrations()))
-    shift = count(1, 1_000)
     rows = raw_rows(folder, 1_000)
     chunks = []
-    for start in (next(shift) for _ in range(blocks)):
+    for start in range(1, 1_000 * blocks, 1_000):
         pairs = [next(rows) for _ in range(1_000)]
         log = [(start + n, *row[1:]) for n, (row, _) in enumerate(pairs)]
         view = [(start + n, *row[1:]) for n, (_, row) in enumerate(pairs)]
         chunks.append((log, view))
+    given = [thoughts(1_000) for _ in range(blocks)]
     with affidavit.open(folder / "batch.db") as ledger:
 
         def ours() -> None:
             ledger.record_thoughts(given.pop())
 
-        given = [thoughts(1_000) for _ in range(blocks)]
-        pair = paired(
-            ours,
-            lambda: reference.insert_together(raw, *chunks.pop(0)),
-            blocks,
-        )
+        pair = paired(ours, lambda: reference.insert_together(raw, *chunks.pop(0)), blocks)
     raw.close()
-    return [
-        at_least(
-            "record_thoughts, 1,000 a commit",
-            show_us(pair.ours, 1_000),
-            show_us(pair.theirs, 1_000),
-            pair.ratio,
-            0.7,
-        )
-    ]
+    return [beside("record_thoughts, 1,000 a commit", pair, 1_000, 0.7)]
 
 
 def threads(folder: Path, blocks: int, each: int, many: int = 64) -> list[Line]:
     """64 threads, one durable thought a call, beside raw single commits and batches of 50."""
     raw = reference.open_raw(str(folder / "raw-threads.db"), reference.TRAIL)
     rows = (reference.trail_row(view) for _, view in raw_rows(folder, 5_000))
-    total = each * many
+    chunks = [[next(rows) for _ in range(500)] for _ in range(blocks)]
+    total, given = each * many, thoughts(each)
     with affidavit.open(folder / "threads.db") as ledger:
-        given = thoughts(each)
-
-        def work() -> None:
-            for one in given:
-                ledger.record_thought(**one)
 
         def ours() -> None:
-            workers = [threading.Thread(target=work) for _ in range(many)]
-            for worker in workers:
-                worker.start()
-            for worker in workers:
-                worker.join()
+            _record_at_once(ledger, given, many)
 
         def in_batches() -> None:
             for _ in range(total // 50):
                 ledger.record_thoughts(thoughts(50))
 
-        chunks = [[next(rows) for _ in range(500)] for _ in range(blocks)]
         raw_rate = paired(ours, lambda: reference.insert_each(raw, chunks.pop()), blocks)
         batch_rate = paired(ours, in_batches, blocks)
     raw.close()
@@ -168,6 +138,18 @@ def threads(folder: Path, blocks: int, each: int, many: int = 64) -> list[Line]:
             0.5,
         ),
     ]
+
+
+def _record_at_once(ledger: affidavit.Ledger, given: list[dict[str, Any]], many: int) -> None:
+    def work() -> None:
+        for one in given:
+            ledger.record_thought(**one)
+
+    workers = [threading.Thread(target=work) for _ in range(many)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
 
 
 def long_chain(folder: Path, length: int, blocks: int, size: int) -> list[Line]:

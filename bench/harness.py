@@ -39,6 +39,11 @@ class Pair(NamedTuple):
     ratio: float
 
 
+def beside(name: str, pair: Pair, count: int, reach: float) -> Line:
+    """A row of a pair whose blocks do the same `count` of things."""
+    return at_least(name, show_us(pair.ours, count), show_us(pair.theirs, count), pair.ratio, reach)
+
+
 def paired(
     ours: Callable[[], None],
     theirs: Callable[[], None],

@@ -40,7 +40,7 @@ def open_raw(path: str, schema: str) -> sqlite3.Connection:
 
 def trail_row(view_row: Row) -> Row:
     """The columns of a view row that `TRAIL` has."""
-    return (*view_row[1:10], view_row[10])
+    return view_row[1:11]
 
 
 def insert_each(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
@@ -61,14 +61,11 @@ def insert_together(
     connection.execute("COMMIT")
 
 
-def fetch_and_hash(connection: sqlite3.Connection) -> int:
+def fetch_and_hash(connection: sqlite3.Connection) -> None:
     """Fetch every log and view row and hash entry and content once: what no verifier can save."""
-    count = 0
     view = connection.execute("SELECT * FROM thought_records ORDER BY log_index")
     log = connection.execute("SELECT * FROM log ORDER BY log_index")
     for row in view:
         sha256(row[5].encode()).digest()
-        count += 1
     for row in log:
         sha256(row[1]).digest()
-    return count

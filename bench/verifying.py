@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import time
+from functools import partial
 from pathlib import Path
 
 import affidavit
 from bench import reference
 from bench.appends import CONTENT, thoughts
-from bench.harness import Line, at_least, at_most, paired, show_us
+from bench.harness import Line, at_most, beside, paired
 
 _CORRUPTIONS = (
     "UPDATE log SET entry = CAST(CAST(entry AS TEXT) || ' ' AS BLOB) WHERE log_index = 500",
@@ -48,21 +49,11 @@ def verifying(folder: Path, many: int, blocks: int) -> list[Line]:
                 if not report.valid:
                     raise SystemExit(f"verify found {report.findings[:3]}")
 
-            def theirs(raw: sqlite3.Connection = raw) -> None:
-                reference.fetch_and_hash(raw)
-
+            theirs = partial(reference.fetch_and_hash, raw)
             pair = paired(ours, theirs, blocks, time.process_time)
         raw.close()
         caught = _count_caught(path)
-        lines.append(
-            at_least(
-                f"verify() of {many:,} thoughts, {name} ({caught})",
-                show_us(pair.ours, many),
-                show_us(pair.theirs, many),
-                pair.ratio,
-                reach,
-            )
-        )
+        lines.append(beside(f"verify() of {many:,} thoughts, {name} ({caught})", pair, many, reach))
     return lines
 
 
