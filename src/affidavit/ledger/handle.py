@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 from msgspec import Struct
 
 from affidavit.errors import StoreError
-from affidavit.ledger import idempotency, thoughts
+from affidavit.ledger import idempotency
 from affidavit.ledger.context import Context
 from affidavit.ledger.inputs import read_id
 from affidavit.ledger.ports import Reader, Writer
@@ -26,7 +26,6 @@ class Handle:
         self._name = f"{context.store.location} {context.ledger_id}"
         self._close = ExitStack()
         self._close.callback(close)
-        self._now = thoughts.minted_time(context.clock)
 
     def __enter__(self) -> Self:
         return self

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from affidavit.core.canonical import encode_string as quote
 from affidavit.core.entry import Source, encode_thought
-from affidavit.core.moment import render_time
 from affidavit.core.session import chain_hash, content_hash
 from affidavit.core.thought import ZERO_HASH, task_hash
 from affidavit.core.views import ThoughtRow
@@ -142,12 +141,3 @@ def list_thoughts(
         limit=limit,
     )
     return [results.thought_record(row) for row in rows]
-
-
-def minted_time(clock: Callable[[], int]) -> Callable[[], str]:
-    """Timestamps from the ledger's clock, for callers who inject none."""
-
-    def now() -> str:
-        return render_time(clock())
-
-    return now

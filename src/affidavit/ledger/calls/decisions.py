@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
+from affidavit.core.moment import render_time
 from affidavit.errors import invalid
 from affidavit.ledger import results, thoughts
 from affidavit.ledger.handle import Handle
@@ -55,7 +56,7 @@ class Decisions(Handle):
         )
         mint, now = read_callable(id_fn, "id_fn"), read_callable(now_fn, "now_fn")
         record_id = self._context.new_id() if mint is None else read_id(mint())
-        timestamp = self._now() if now is None else read_timestamp(now())
+        timestamp = self._minted() if now is None else read_timestamp(now())
         drafts = [thoughts.draft(given, record_id, timestamp)]
         src = self._context.src
 
@@ -73,7 +74,7 @@ class Decisions(Handle):
             convert(RecordThought, item, f"records[{place}].")
             for place, item in enumerate(_bounded(records))
         ]
-        timestamp, new_id = self._now(), self._context.new_id
+        timestamp, new_id = self._minted(), self._context.new_id
         drafts = [thoughts.draft(one, new_id(), timestamp) for one in given]
         src = self._context.src
 
@@ -86,6 +87,10 @@ class Decisions(Handle):
         if not drafts and idempotency_key is None:
             return []
         return self._write(_Batch(given), unit, _replay_thoughts, idempotency_key)
+
+    def _minted(self) -> str:
+        """A timestamp from the ledger's clock, for callers who inject none."""
+        return render_time(self._context.clock())
 
     def get_thought(self, id: str = REQUIRED) -> ThoughtRecord | None:
         """A record by its id, or None."""
