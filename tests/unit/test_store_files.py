@@ -50,22 +50,11 @@ def test_a_network_disk_is_warned_about_loudly(path, monkeypatch):
     assert caught[0].filename == __file__
 
 
-def test_a_file_is_registered_while_it_is_open(path):
-    assert not registry.is_open(path)
-    with affidavit.open(path), affidavit.open(path, readonly=True):
-        assert registry.is_open(path)
-        link = path + ".link"
-        os.symlink(path, link)
-        assert registry.is_open(link)
-    assert not registry.is_open(path)
-
-
 def test_handles_share_a_store_and_the_last_one_closes_it(path):
-    one, two, reader = (
-        affidavit.open(path),
-        affidavit.open(path),
-        affidavit.open(path, readonly=True),
-    )
+    before = dict(registry._open)
+    one = affidavit.open(path)
+    os.symlink(path, path + ".link")
+    two, reader = affidavit.open(path + ".link"), affidavit.open(path, readonly=True)
     store, reading = one._context.store, reader._context.store
     assert two._context.store is store
     assert reading is not store
@@ -76,7 +65,7 @@ def test_handles_share_a_store_and_the_last_one_closes_it(path):
     assert not reading._closed
     reader.close()
     assert reading._closed
-    assert not registry.is_open(path)
+    assert registry._open == before
 
 
 def test_a_failing_open_keeps_nothing_registered(path, tmp_path):

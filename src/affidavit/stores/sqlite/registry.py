@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from pathlib import Path
 from typing import NamedTuple
 
 from affidavit.errors import StoreError
@@ -71,16 +70,6 @@ def close_store(store: SqliteStore) -> None:
                     store.close()
                 return
     store.close()
-
-
-def is_open(path: str) -> bool:
-    """Whether this process has a ledger open on this file, under any name."""
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return False
-    with _lock:
-        return any(key[:2] == (status.st_dev, status.st_ino) for key in _open)
 
 
 def _name(key: _Key, path: str) -> str:
