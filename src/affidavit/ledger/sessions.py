@@ -76,7 +76,7 @@ def seal_session(tx: Writer, session_id: str, src: Source) -> tuple[SealRow, boo
     _check_start(tx, row)
     entries = tx.session_entries(session_id, row.log_index)
     own = [entry for entry in entries if entry.is_thought]
-    last = _check_records(tx, row, own)
+    last = _get_last(tx, row, own)
     levels = complete_levels([entry.leaf for entry in own])
     body = {
         "session_id": session_id,
@@ -104,8 +104,8 @@ def _existing(reader: Reader, session_id: str, field: str = "session_id") -> Ses
     return row
 
 
-def _check_records(tx: Writer, row: SessionRow, own: list[SessionEntry]) -> ThoughtRow:
-    """That a session's records may be sealed; answers with the newest."""
+def _get_last(tx: Writer, row: SessionRow, own: list[SessionEntry]) -> ThoughtRow:
+    """The newest record of a session, when its records may be sealed."""
     session_id = row.session_id
     if not own:
         raise ConflictError(
