@@ -7,7 +7,7 @@ import pytest
 
 import affidavit
 from affidavit.errors import CODES, AffidavitError
-from contract.calls import record, reflect, start
+from contract.calls import draft, record, reflect, start
 from contract.oracle import tamper
 
 SECRET = "correct horse battery staple"
@@ -153,6 +153,15 @@ def test_an_input_error_is_a_value_error(ledger):
     with pytest.raises(ValueError, match=r"^type: ") as caught:
         record(ledger, type="observation")
     assert caught.value.field == "type"
+
+
+def test_a_wrong_word_is_answered_with_the_right_ones(ledger):
+    with pytest.raises(affidavit.InputError) as caught:
+        record(ledger, type="observation")
+    assert caught.value.hint == "One of plan, analysis, decision, reflection."
+    with pytest.raises(affidavit.InputError) as caught:
+        ledger.record_thoughts([draft(task="t1")])
+    assert caught.value.hint == "It takes type, task_id, agent_id, content, session_id."
 
 
 def test_conflicts_say_that_a_retry_does_not_help(ledger):

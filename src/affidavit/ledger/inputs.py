@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -182,7 +182,7 @@ def convert(schema: type[Schema], given: Any, place: str = "") -> Schema:
     try:
         value = msgspec.convert(given, schema)
     except msgspec.ValidationError as error:
-        raise _explain(str(error), place) from None
+        raise _explain(schema, str(error), place) from None
     except UnicodeEncodeError as error:
         fields = [name for name, item in given.items() if item == error.object]
         raise invalid(place + (fields or ["input"])[0], "has a lone surrogate") from None
@@ -231,7 +231,7 @@ def _holds_text(kind: Any) -> bool:
     return kind in (Name, Name | None, Name | None | UnsetType)
 
 
-def _explain(said: str, place: str) -> InputError:
+def _explain(schema: type[Struct], said: str, place: str) -> InputError:
     match = _PATH.match(said)
     message, path = (match["message"], match["path"] or "") if match else (said, "")
     field = path.lstrip(".")
@@ -239,7 +239,21 @@ def _explain(said: str, place: str) -> InputError:
         field, message = missing[1], "is missing"
     elif unknown := _UNKNOWN.search(message):
         field, message = unknown[1], "is not an argument of this call"
-    return invalid((place + field).rstrip(".") or "input", message.replace("`", "")[:200])
+    return invalid(
+        (place + field).rstrip(".") or "input",
+        message.replace("`", "")[:200],
+        hint=_say_choices(schema, field),
+    )
+
+
+def _say_choices(schema: type[Struct], field: str) -> str:
+    """The words a field takes, or the fields there are; empty where any value of its type goes."""
+    types = {one.name: one.type for one in msgspec.structs.fields(schema)}
+    if field not in types:
+        return f"It takes {', '.join(types)}."
+    kinds = (types[field], *get_args(types[field]))
+    words = [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
+    return f"One of {', '.join(words)}." if words else ""
 
 
 def read_timestamp(value: object) -> str:
