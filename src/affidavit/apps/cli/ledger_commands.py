@@ -97,7 +97,10 @@ def settings(args: argparse.Namespace) -> Answer:
     if not chosen:
         for option, value in (("--by", args.by), ("--idempotency-key", args.idempotency_key)):
             if value is not None:
-                raise InputError(f"{option} goes with --set NAME=VALUE: there is nothing to change")
+                raise InputError(
+                    f"{option} goes with --set NAME=VALUE: there is nothing to change",
+                    hint="Say what to change, or leave it out.",
+                )
         with open_for_reading(args) as ledger:
             now = ledger.settings
     else:

@@ -94,7 +94,10 @@ def _print(answer: Answer, *, as_json: bool) -> None:
         raise
     except OSError as error:
         _discard_stdout()
-        raise StoreError(f"the answer cannot be printed ({error.strerror})") from None
+        raise StoreError(
+            f"the answer cannot be printed ({error.strerror})",
+            hint="What the command did stands; only its answer is lost.",
+        ) from None
 
 
 def _discard_stdout() -> None:

@@ -63,7 +63,9 @@ def _read_content(given: str | None) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise InputError(
-            f"content: standard input is not UTF-8 at byte {error.start:,}", field="content"
+            f"content: standard input is not UTF-8 at byte {error.start:,}",
+            hint="Convert it to UTF-8 first, or record its digest.",
+            field="content",
         ) from None
 
 

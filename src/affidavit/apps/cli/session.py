@@ -107,7 +107,10 @@ def seal(args: argparse.Namespace) -> Answer:
         )
     if args.idle is not None:
         if args.idempotency_key is not None:
-            raise InputError("--idempotency-key goes with one session, not with --idle")
+            raise InputError(
+                "--idempotency-key goes with one session, not with --idle",
+                hint="Leave it out: sealing again gives the same answer.",
+            )
         return _seal_idle(args)
     with open_for_writing(args) as ledger:
         sealed = ledger.seal_session(args.session, idempotency_key=args.idempotency_key)

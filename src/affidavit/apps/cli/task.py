@@ -73,7 +73,8 @@ def update(args: argparse.Namespace) -> Answer:
     if args.project is not None:
         changes["project_id"] = args.project
     if both := sorted(changes.keys() & set(args.clear)):
-        raise InputError(f"{both[0]}: is both set and cleared", field=both[0])
+        said = f"{both[0]}: is both set and cleared"
+        raise InputError(said, hint="Leave one of the two out.", field=both[0])
     changes.update(dict.fromkeys(args.clear))
     if not changes:
         raise InputError(
