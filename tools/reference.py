@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from msgspec import UNSET
 
 from affidavit.errors import CODES
 from affidavit.ledger import results
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.settings import SETTINGS
-from affidavit.verify.findings import FINDING_CODES
+from affidavit.verify.findings import FINDING_CODES, ChainCount, ChainReport, Finding, Report
 
 
 def calls() -> Iterator[str]:
@@ -33,12 +35,17 @@ def calls() -> Iterator[str]:
 def _parameters(function: object) -> str:
     shown = []
     signature = inspect.signature(function)  # type: ignore[arg-type]
+    keyword_only = False
     for parameter in list(signature.parameters.values())[1:]:
         default = parameter.default
+        if parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
+            keyword_only = True
+            shown.append("*")
         if parameter.kind is parameter.VAR_KEYWORD:
             shown.append(f"**{parameter.name}")
-        elif default is inspect.Parameter.empty or repr(default) == "UNSET":
-            shown.append(parameter.name)
+        elif default is inspect.Parameter.empty or default is UNSET:
+            may_be_left_out = parameter.annotation == "Any"
+            shown.append(f"{parameter.name}=..." if may_be_left_out else parameter.name)
         else:
             shown.append(f"{parameter.name}={default!r}")
     return ", ".join(shown)
@@ -54,7 +61,13 @@ def answers() -> Iterator[str]:
             and issubclass(kind, results.Result)
             and kind is not results.Result
         ):
-            yield f"| `{name}` | {' '.join(f'`{field}`' for field in kind.__struct_fields__)} |"
+            yield f"| `{name}` | {_fields(kind.__struct_fields__)} |"
+    for told in (Report, Finding, ChainReport, ChainCount):
+        yield f"| `{told.__name__}` | {_fields(inspect.signature(told).parameters)} |"
+
+
+def _fields(names: Iterable[str]) -> str:
+    return " ".join(f"`{name}`" for name in names)
 
 
 def settings() -> Iterator[str]:

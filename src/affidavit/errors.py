@@ -58,7 +58,6 @@ class InputError(AffidavitError, ValueError):
 class ConflictError(AffidavitError):
     """The call is well formed, but the ledger's state does not allow it."""
 
-    default_code = "ERR_CONFLICT"
     retryable = False
 
 

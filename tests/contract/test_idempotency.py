@@ -1,5 +1,6 @@
 """Safe retries: the same key and input repeat the first answer, whatever happened since."""
 
+import contextlib
 import threading
 
 import pytest
@@ -8,6 +9,7 @@ import affidavit
 from affidavit.ledger.ledger import Ledger
 from contract.calls import Clock, draft, record, reflect, refused, start
 from contract.oracle import snapshot
+from tamper.attack import tampering
 
 
 def prepared(ledger):
@@ -226,3 +228,17 @@ def test_a_reader_refuses_keyed_calls_too(path):
         record(ledger, idempotency_key="k1")
     with affidavit.open(path, readonly=True) as ledger, refused("ERR_READONLY"):
         record(ledger, idempotency_key="k1")
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_key_bent_to_other_entries_is_refused_in_this_packages_words(name, path):
+    """The table is not judged (`tests/tamper/exempt.txt`): what a retry is told may be wrong."""
+    with affidavit.open(path) as ledger:
+        task = prepared(ledger)
+        WRITES[name](ledger, task, idempotency_key="k")
+        for first, last in ((0, 0), (-1, 5), (3, 1), (2**40, 2**40)):
+            with tampering(path) as connection:
+                sql = "UPDATE idempotency_keys SET first_index = ?, last_index = ?"
+                connection.execute(sql, (first, last))
+            with contextlib.suppress(affidavit.IntegrityViolation):
+                WRITES[name](ledger, task, idempotency_key="k")

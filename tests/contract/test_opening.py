@@ -22,6 +22,13 @@ def test_opening_creates_the_ledger_and_its_folder(tmp_path):
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
 
 
+def test_an_empty_file_that_others_could_read_is_kept_to_its_owner(tmp_path):
+    place = tmp_path / "trail.db"
+    place.touch(mode=0o644)
+    affidavit.open(place).close()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+
+
 def test_opening_again_writes_nothing(open_ledger, path):
     ledger = open_ledger()
     ledger_id = ledger.ledger_id

@@ -178,3 +178,21 @@ def test_a_record_cannot_reach_the_terminal(cli):
     assert "    2026-01-01T00:00:00.000Z  plan by boss, task t1" in lines
     [one] = cli("thoughts", "--json").data["thoughts"]
     assert one["content"] == evil
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("record", "--type", "plan", "--task", "t", "--agent", "a", ""),
+        ("record", "--type", "plan", "--task", "", "--agent", "a", "x"),
+        ("record", "--type", "plan", "--task", "t", "--agent", "a", "--session", "nope", "x"),
+        ("task", "create", "--title", ""),
+        ("task", "create", "--title", "x", "--status", "DONE"),
+        ("session", "start", "--intent", ""),
+        ("session", "start", "--intent", "x", "--continues", "nope"),
+    ],
+    ids=" ".join,
+)
+def test_a_refused_call_makes_no_ledger(cli, path, words):
+    assert cli(*words).code == 2
+    assert not Path(path).exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from affidavit import IntegrityViolation
 from affidavit.core.views import TABLES
 from affidavit.verify.findings import Report
 from tamper.attack import audit, log_size, looking, open_for_writing, tampering, told
@@ -113,7 +114,8 @@ def test_a_cut_that_forgets_a_view_is_caught(victim: Path) -> None:
     with tampering(victim) as connection:
         connection.execute("DELETE FROM log WHERE log_index >= 560")
     found = told(audit(victim))
-    assert {code for code, _, _ in found} <= {"view_extra", "view_differs", "tree_node_bad"}
+    codes = {"view_extra", "view_differs", "tree_node_bad", "tail_removed"}
+    assert {code for code, _, _ in found} <= codes
     assert "view_extra" in {code for code, _, _ in found}
 
 
@@ -128,10 +130,29 @@ def test_a_cut_that_forgets_the_links_is_caught(victim: Path) -> None:
         ends = {index for (index,) in connection.execute(sql)}
         sql = "SELECT log_index FROM task_versions WHERE superseded_by >= 565"
         links = {index for (index,) in connection.execute(sql)}
+        connection.execute("DELETE FROM idempotency_keys WHERE last_index >= 565")
     assert ends
     found = told(audit(victim))
     assert {index for _, index, _ in found} == ends | links
     assert {code for code, _, _ in found} == {"view_differs"}
+
+
+def test_a_cut_that_forgets_the_keys_of_retries_is_caught(victim: Path) -> None:
+    with tampering(victim) as connection:
+        keys = connection.execute("SELECT * FROM idempotency_keys").fetchall()
+        cut_everything(connection, 200)
+        connection.execute("DELETE FROM idempotency_keys")
+        connection.executemany("INSERT INTO idempotency_keys VALUES (?, ?, ?, ?, ?, ?)", keys)
+    assert told(audit(victim)) == [("tail_removed", 200, "log")]
+
+
+def test_a_log_emptied_but_for_the_keys_of_retries_is_caught(victim: Path) -> None:
+    with tampering(victim) as connection:
+        for table in ("log", "merkle_nodes", *TABLES.values()):
+            connection.execute(f"DELETE FROM {table}")
+    assert told(audit(victim)) == [("tail_removed", 0, "log")]
+    with pytest.raises(IntegrityViolation):
+        open_for_writing(victim)
 
 
 def test_a_cut_that_forgets_the_nodes_is_caught(victim: Path) -> None:

@@ -76,7 +76,8 @@ def test_a_sound_ledger_is_left_as_it_is(victim: Path, original: Path) -> None:
     for check in (True, False):
         result = rebuild(victim, check=check)
         assert result.valid
-        assert result.repaired is not check
+        assert not result.repaired
+        assert result.remaining_count == 0
         assert (result.difference_count, result.differences) == (0, ())
         assert contents(victim) == contents(original)
 
@@ -243,7 +244,7 @@ def test_a_payload_that_is_gone_is_reported_and_stays_gone(
     for check in (True, False, False):
         result = rebuild(victim, check=check)
         assert not result.valid
-        assert [(one["code"], one["index"], one["place"]) for one in result.differences] == lost
+        assert [(one.code, one.index, one.place) for one in result.differences] == lost
         assert contents(victim) == damaged
     assert told(audit(victim)) == lost
 
@@ -255,10 +256,10 @@ def test_a_row_with_a_payload_that_is_gone_comes_back_without_it(
     with tampering(victim) as connection:
         index = first_with(connection, table, name)
         connection.execute(f"DELETE FROM {table} WHERE log_index = ?", (index,))
-    codes = {one["code"] for one in rebuild(victim, check=True).differences}
+    codes = {one.code for one in rebuild(victim, check=True).differences}
     assert "view_missing" in codes
     result = rebuild(victim)
-    assert "view_missing" in {one["code"] for one in result.differences}
+    assert "view_missing" in {one.code for one in result.differences}
     kind = next(kind for kind, its_table in TABLES.items() if its_table == table)
     with looking(victim) as connection, looking(original) as sound:
         is_now, was = row_at(connection, kind, index), row_at(sound, kind, index)
@@ -377,6 +378,6 @@ def test_chains_cached_before_a_rebuild_are_read_again(victim: Path) -> None:
         ledger.record_thought(content="before", **thought)
         with tampering(victim) as connection:
             connection.execute("UPDATE thought_records SET at = 1 WHERE log_index > 500")
-        assert not ledger.rebuild().valid
+        assert ledger.rebuild().repaired
         ledger.record_thought(content="after", **thought)
         assert told(ledger.verify()) == []

@@ -12,6 +12,7 @@ from affidavit.stores.sqlite.queries import load_queries
 
 # Those that are meant to walk a whole table or index, each with why.
 WHOLE = {
+    "newest_remembered": "verification looks at every key",
     "stray_nodes": "verification looks at every node",
     "session_ids": "every session is wanted",
     "task_ids_with_thoughts": "every task is wanted; an index is walked, no row is read",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from affidavit.ledger.ports import Store
 from affidavit.ledger.results import Rebuild
-from affidavit.verify.findings import Report
+from affidavit.verify.findings import Finding, Report
 from affidavit.verify.ledger import verify_ledger
 
 # What a rebuild is about; broken chains and changed entries are for `verify` to judge.
@@ -21,12 +21,18 @@ _ABOUT_VIEWS = (
 def rebuild(store: Store, *, check: bool) -> Rebuild:
     """Report every row that differs from what the log says; unless `check`, put it right."""
     if check:
-        with store.audit() as source:
-            return _describe(verify_ledger(source), repaired=False)
+        found = _differences(store)
+        return Rebuild(not found, len(found), found, repaired=False, remaining_count=len(found))
     report = store.rebuild(lambda source, repairer: verify_ledger(source, repairer=repairer))
-    return _describe(report, repaired=True)
+    found = _about_views(report)
+    remaining = len(_differences(store)) if found else 0
+    return Rebuild(remaining == 0, len(found), found, remaining < len(found), remaining)
 
 
-def _describe(report: Report, *, repaired: bool) -> Rebuild:
-    about = tuple(finding.to_dict() for finding in report.findings if finding.code in _ABOUT_VIEWS)
-    return Rebuild(not about, len(about), about, repaired)
+def _differences(store: Store) -> tuple[Finding, ...]:
+    with store.audit() as source:
+        return _about_views(verify_ledger(source))
+
+
+def _about_views(report: Report) -> tuple[Finding, ...]:
+    return tuple(finding for finding in report.findings if finding.code in _ABOUT_VIEWS)

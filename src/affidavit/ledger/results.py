@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from affidavit.core.views import SealRow, SessionRow, TaskRow, ThoughtRow
+from affidavit.verify.findings import Finding
 
 
 class Result(Struct, frozen=True):
@@ -20,7 +21,7 @@ class Result(Struct, frozen=True):
 
 
 class ThoughtRecord(Result, frozen=True, gc=False):
-    """One decision record; an erased one has no content any more."""
+    """One decision record; without content it was erased, or its content is lost."""
 
     id: str
     type: str
@@ -119,12 +120,13 @@ class TaskList(Result, frozen=True):
 
 
 class Rebuild(Result, frozen=True):
-    """What deriving the views anew found, and whether it was put right."""
+    """What deriving the views anew found, and what of it remains; valid when nothing does."""
 
     valid: bool
     difference_count: int
-    differences: tuple[dict[str, Any], ...]
+    differences: tuple[Finding, ...]
     repaired: bool
+    remaining_count: int
 
 
 def thought_record(row: ThoughtRow) -> ThoughtRecord:
@@ -133,10 +135,10 @@ def thought_record(row: ThoughtRow) -> ThoughtRecord:
         index, id_, type_, task_id, agent_id, content, timestamp, prev_hash, hash_, _created_at,
         session_id, seq, content_hash, chain_hash, parent, at, erased_at,
     ) = row  # fmt: skip
-    erased = erased_at is not None
+    # Nobody can record an empty content: where it is empty it was erased, or it is lost.
     return ThoughtRecord(
-        id_, type_, task_id, agent_id, None if erased else content, timestamp, prev_hash, hash_,
-        session_id, index, at, content_hash, chain_hash, parent, seq, erased,
+        id_, type_, task_id, agent_id, content or None, timestamp, prev_hash, hash_, session_id,
+        index, at, content_hash, chain_hash, parent, seq, erased_at is not None,
     )  # fmt: skip
 
 

@@ -119,11 +119,19 @@ class _Walk:
         size = self._walk_log(self._source.size())
         self._rows.check_extras()
         self._tree.check_strays(size, self._damage)
+        self._check_tail(size)
         checked = {"entries": size, **self._rows.checked, "nodes": self._tree.checked}
         unchecked = [UNCHECKED_TAIL, UNCHECKED_ENGINE]
         if self._unknown:
             unchecked.append(f"{self._unknown} entries of kinds this version does not know")
         return self._findings.report(checked, unchecked)
+
+    def _check_tail(self, size: int) -> None:
+        """What is kept beside the log may remember entries that the log no longer has."""
+        newest = self._source.newest_remembered()
+        if newest >= size:
+            said = f"an idempotency key stands for entry {newest}, the log ends before it"
+            self._findings.add("tail_removed", size, "log", said)
 
     def _walk_log(self, size: int) -> int:
         take, expected = self._rows.thoughts.take, 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from affidavit.apps.cli.opening import (
     create,
@@ -28,6 +27,10 @@ def init(args: argparse.Namespace) -> Answer:
     """Make the ledger; one that is there is changed only where this is said."""
     path = ledger_path(args)
     chosen = _read_settings(args.set)
+    if args.payloads not in (None, chosen.get("payloads", args.payloads)):
+        raise InputError(
+            "--payloads and --set payloads= say different things", hint="Leave one out."
+        )
     if args.payloads is not None:
         chosen["payloads"] = args.payloads
     if is_new(path):
@@ -125,19 +128,15 @@ def rebuild(args: argparse.Namespace) -> Answer:
     """Derive the views again; what cannot be put right decides the exit code."""
     if args.check:
         with open_for_reading(args) as ledger:
-            found = remains = ledger.rebuild(check=True)
+            found = ledger.rebuild(check=True)
     else:
         with open_for_writing(args) as ledger:
             found = ledger.rebuild()
-            remains = found if found.valid else ledger.rebuild(check=True)
-    data: dict[str, Any] = {**found.to_dict(), "remaining_count": remains.difference_count}
-    lines = [_sum_up_rebuild(args.check, found.difference_count, remains.difference_count)]
+    lines = [_sum_up_rebuild(args.check, found.difference_count, found.remaining_count)]
     for one in found.differences:
-        index = "-" if one["index"] is None else one["index"]
-        lines.append(
-            f"  {one['code']}  entry {index}, {one_line(one['place'])}: {one_line(one['message'])}"
-        )
-    return Answer(data, lines, 0 if remains.valid else 1)
+        index = "-" if one.index is None else one.index
+        lines.append(f"  {one.code}  entry {index}, {one_line(one.place)}: {one_line(one.message)}")
+    return Answer(found.to_dict(), lines, 0 if found.valid else 1)
 
 
 def _sum_up_rebuild(check: bool, found: int, remaining: int) -> str:

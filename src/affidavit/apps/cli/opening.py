@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from affidavit.apps import places, wiring
 from affidavit.apps.cli.render import show_note
 from affidavit.core.entry import Source
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.settings import Value
+
+T = TypeVar("T")
 
 _SOURCE = Source(auth="none", client=None, via="cli")
 
@@ -36,14 +39,20 @@ def create(args: argparse.Namespace, settings: Mapping[str, Value]) -> Ledger:
     return _open(args, readonly=False, create=True, settings=settings)
 
 
-def open_or_create(args: argparse.Namespace) -> Ledger:
-    """The ledger, made where there is none; said, because the path may have been mistyped."""
+def write_or_create(args: argparse.Namespace, write: Callable[[Ledger], T]) -> T:
+    """Write to the ledger, made where there is none; said, because the path may be mistyped.
+
+    What an empty ledger refuses is refused before there is one: a refusal leaves no file behind.
+    """
     path = ledger_path(args)
     new = is_new(path)
-    ledger = _open(args, readonly=False, create=True)
     if new:
-        show_note(f"made a new ledger, {path}")
-    return ledger
+        with wiring.open_ledger(":memory:", source=_SOURCE) as trial:
+            write(trial)
+    with _open(args, readonly=False, create=True) as ledger:
+        if new:
+            show_note(f"made a new ledger, {path}")
+        return write(ledger)
 
 
 def is_new(path: str) -> bool:

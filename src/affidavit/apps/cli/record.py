@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from affidavit.apps.cli.opening import open_for_reading, open_or_create
+from affidavit.apps.cli.opening import ledger_path, open_for_reading, write_or_create
 from affidavit.apps.cli.render import Answer, block, fields, one_line
 from affidavit.core.moment import render_time
 from affidavit.core.names import PAYLOAD_BYTES_MAX
@@ -18,16 +18,17 @@ from affidavit.ledger.results import ThoughtRecord
 def record(args: argparse.Namespace) -> Answer:
     """Record one decision."""
     content = _read_content(args.content)
-    with open_or_create(args) as ledger:
-        written = ledger.record_thought(
+    written = write_or_create(
+        args,
+        lambda ledger: ledger.record_thought(
             type=args.type,
             task_id=args.task,
             agent_id=args.agent,
             content=content,
             session_id=args.session,
             idempotency_key=args.idempotency_key,
-        )
-        where = ledger.location
+        ),
+    )
     lines = [f"Recorded {written.type} {one_line(written.id)}"]
     lines += fields(
         [
@@ -36,7 +37,7 @@ def record(args: argparse.Namespace) -> Answer:
             ("session", written.session_id),
             ("entry", f"{written.index} at {render_time(written.at)}"),
             ("hash", written.hash),
-            ("ledger", where),
+            ("ledger", ledger_path(args)),
         ]
     )
     return Answer(written.to_dict(), lines)
@@ -105,5 +106,11 @@ def _describe(one: ThoughtRecord) -> Iterator[str]:
     agent, task = one_line(one.agent_id), one_line(one.task_id)
     yield f"{one_line(one.timestamp)}  {one_line(one.type)} by {agent}, task {task}{session}"
     yield f"  {one_line(one.id)}  entry {one.index}"
-    yield from block("(erased)" if one.content is None else one.content.rstrip("\n"))
+    yield from block(_content(one))
     yield ""
+
+
+def _content(one: ThoughtRecord) -> str:
+    if one.content is None:
+        return "(erased)" if one.erased else "(lost: `affidavit verify` says more)"
+    return one.content.rstrip("\n")

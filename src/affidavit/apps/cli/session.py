@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from affidavit.apps import wiring
-from affidavit.apps.cli.opening import open_for_reading, open_for_writing, open_or_create
+from affidavit.apps.cli.opening import open_for_reading, open_for_writing, write_or_create
 from affidavit.apps.cli.render import Answer, count, fields, one_line, table
 from affidavit.errors import CODES, AffidavitError, InputError, IntegrityViolation
 from affidavit.ledger.ledger import Ledger
@@ -18,8 +18,9 @@ _PAGE = 500
 
 def start(args: argparse.Namespace) -> Answer:
     """Start a session."""
-    with open_or_create(args) as ledger:
-        started = ledger.start_session(
+    started = write_or_create(
+        args,
+        lambda ledger: ledger.start_session(
             intent=args.intent,
             caller=args.caller,
             task_id=args.task,
@@ -29,7 +30,8 @@ def start(args: argparse.Namespace) -> Answer:
             project=args.project,
             model=args.model,
             idempotency_key=args.idempotency_key,
-        )
+        ),
+    )
     lines = [f"Started session {one_line(started.session_id)}", *_describe(started)]
     return Answer(started.to_dict(), lines)
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from affidavit.apps.cli.opening import open_for_reading, open_for_writing, open_or_create
+from affidavit.apps.cli.opening import open_for_reading, open_for_writing, write_or_create
 from affidavit.apps.cli.render import Answer, block, count, fields, one_line, table
 from affidavit.errors import InputError
 from affidavit.ledger.results import Task, TaskList
@@ -16,8 +16,9 @@ _FIELDS = ("title", "status", "description", "priority", "assignee")
 
 def create(args: argparse.Namespace) -> Answer:
     """Create a task."""
-    with open_or_create(args) as ledger:
-        made = ledger.create_task(
+    made = write_or_create(
+        args,
+        lambda ledger: ledger.create_task(
             title=args.title,
             status=args.status,
             project_id=args.project,
@@ -25,7 +26,8 @@ def create(args: argparse.Namespace) -> Answer:
             priority=args.priority,
             assignee=args.assignee,
             idempotency_key=args.idempotency_key,
-        )
+        ),
+    )
     return _answer("Created task", made)
 
 

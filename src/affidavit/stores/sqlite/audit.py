@@ -178,6 +178,13 @@ class SqliteAudit:
         """Nodes no tree has: above the log's size, at a level not kept, or of no seal."""
         return self._rows(self._sql["stray_nodes"], min(size, _INTEGER_MAX))
 
+    def newest_remembered(self) -> int:
+        """The newest entry that an idempotency key stands for; -1 where none does."""
+        if not self._columns("idempotency_keys"):
+            return -1  # a table that is gone is told of as a change of the schema
+        newest = self._one("newest_remembered")[0]
+        return newest if type(newest) is int else -1
+
     def schema_differences(self) -> list[str]:
         """How this file's schema differs from the one the migrations make."""
         must_be, is_now = expected_schema(), read_schema(self._connection)

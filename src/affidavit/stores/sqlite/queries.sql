@@ -20,7 +20,8 @@ SELECT leaf_hash FROM log WHERE log_index >= ? AND log_index < ? ORDER BY log_in
 -- name: any_view
 SELECT 1 WHERE EXISTS (SELECT 1 FROM thought_records) OR EXISTS (SELECT 1 FROM sessions)
   OR EXISTS (SELECT 1 FROM task_versions) OR EXISTS (SELECT 1 FROM seals)
-  OR EXISTS (SELECT 1 FROM setting_changes) OR EXISTS (SELECT 1 FROM merkle_nodes);
+  OR EXISTS (SELECT 1 FROM setting_changes) OR EXISTS (SELECT 1 FROM merkle_nodes)
+  OR EXISTS (SELECT 1 FROM idempotency_keys);
 
 -- name: task_tip
 -- The hash and type of the newest record of a task.
@@ -184,3 +185,7 @@ WHERE CASE WHEN tree = 0 THEN level NOT IN (8, 16, 24, 32, 40, 48, 56)
         OR position < 0 OR position >= (?1 >> level)
       ELSE NOT EXISTS (SELECT 1 FROM log WHERE log.log_index = merkle_nodes.tree
         AND instr(log.entry, CAST('"kind":"session.sealed"' AS BLOB)) > 0) END;
+
+-- name: newest_remembered
+-- The newest entry that an idempotency key stands for.
+SELECT max(last_index) FROM idempotency_keys;

@@ -101,8 +101,15 @@ class SqliteReader:
         return row and ThoughtRow._make(row)
 
     def thoughts_between(self, first: int, last: int) -> list[ThoughtRow]:
-        """Records of a stretch of the log, both ends included."""
-        return [ThoughtRow._make(row) for row in self._all("thoughts_between", first, last)]
+        """Every entry of a stretch of the log, both ends included, as the record it is."""
+        rows = [ThoughtRow._make(row) for row in self._all("thoughts_between", first, last)]
+        if len(rows) != last - first + 1:
+            raise IntegrityViolation(
+                f"entries {first} to {last} are not all records, as they must be",
+                hint="Keep the file as it is; `affidavit verify` says more.",
+                index=first,
+            )
+        return rows
 
     def thoughts(
         self,
@@ -138,7 +145,7 @@ class SqliteReader:
 
     def session_at(self, index: int) -> SessionRow:
         """The session that started at an index."""
-        return SessionRow._make(self._one("session_at", index))
+        return SessionRow._make(self._found("session_at", index, "session"))
 
     def sessions(
         self, *, task_id: str | None, state: str | None, before: int, limit: int | None
@@ -201,7 +208,17 @@ class SqliteReader:
 
     def task_version(self, index: int) -> TaskRow:
         """The version of a task that an entry made."""
-        return TaskRow._make(self._one("task_version", index))
+        return TaskRow._make(self._found("task_version", index, "version of a task"))
+
+    def _found(self, name: str, index: int, what: str) -> Any:
+        row = self._one(name, index)
+        if row is None:
+            raise IntegrityViolation(
+                f"no {what} belongs to entry {index}, where one must be",
+                hint="Keep the file as it is; `affidavit verify` says more.",
+                index=index,
+            )
+        return row
 
     def with_texts(self, row: TaskRow) -> TaskRow:
         """A version with the texts that hold in it, wherever they were written."""

@@ -49,6 +49,7 @@ def open_store(path: str, *, readonly: bool = False, create: bool = True) -> Sql
         if shared is None:
             if not readonly:
                 files.check_only_name(target, status)
+                files.keep_to_owner(target, status)
             try:
                 shared = _open[key] = _Shared(SqliteStore(_name(key, target), readonly=readonly))
             except BaseException:
