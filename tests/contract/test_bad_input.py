@@ -234,6 +234,11 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     "verify_chain": {"task_id": NAME, "session_id": NAME, "all": FLAG},
     "verify": {"progress": FUNCTION},
     "rebuild": {"check": FLAG},
+    "checkpoint": {},
+    "list_keys": {},
+    "add_key": {"by": NAME, "reason": NOTE},
+    "retire_key": {"vkey": required(NAME), "by": NAME, "reason": NOTE},
+    "recover": {"how": required(ENUM), "reason": NOTE},
     "set": {
         "by": NAME,
         "idempotency_key": NAME,
@@ -279,7 +284,7 @@ OPEN = {
 }
 
 
-def good_call(name, task):
+def good_call(ledger, name, task):
     """Arguments with which the call is answered."""
     calls = {
         "record_thought": draft(session_id="s1"),
@@ -296,8 +301,18 @@ def good_call(name, task):
         "transition_task": {"id": task, "to": "CANCELLED", "reason": "x"},
         "delete_task": {"id": task},
         "set": {"writeback": "reflection"},
+        "recover": {"how": "new-origin"},
     }
+    if name == "retire_key":
+        ledger.add_key()
+        return {"vkey": ledger.list_keys()[0].vkey}
     return calls.get(name, {})
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """A home for keys that is not the user's own."""
+    monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -332,7 +347,7 @@ def test_every_argument_of_every_call_stands_in_the_table():
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_the_right_arguments_are_answered(ledger, task, name):
-    getattr(ledger, name)(**good_call(name, task))
+    getattr(ledger, name)(**good_call(ledger, name, task))
 
 
 def cases(table):
@@ -366,7 +381,7 @@ def arguments_with(wrong, argument, good):
 
 @pytest.mark.parametrize(("name", "argument"), cases(ARGUMENTS))
 def test_a_wrong_argument_is_refused_and_nothing_is_written(ledger, path, task, name, argument):
-    good, problems = good_call(name, task), {}
+    good, problems = good_call(ledger, name, task), {}
     before = snapshot(path)
     for wrong in ARGUMENTS[name][argument]:
         given = arguments_with(wrong, argument, good)

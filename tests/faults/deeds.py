@@ -1,8 +1,10 @@
 """What children do until they are killed, or until they are done."""
 
+import contextlib
 import itertools
 import json
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -125,3 +127,52 @@ def hold_lock(path, ready, release):
         time.sleep(0.005)
     connection.execute("ROLLBACK")
     connection.close()
+
+
+def sign_rounds(path, side, number, rounds, start_at):
+    """Record and sign by turns; what was handed out is told to the side file."""
+    say = sayer(side)
+    with affidavit.open(path) as ledger:
+        time.sleep(max(0.0, start_at - time.time()))
+        for step in range(rounds):
+            ledger.record_thought(**thought(f"signer {number}", step))
+            signed = ledger.checkpoint()
+            say("signed", signed.size, signed.root)
+
+
+def sign_and_die(path, home, side, step):
+    """Sign, and be killed at a step: before or after a system call, or a statement of a write."""
+    say, count = sayer(side), itertools.count(1)
+
+    def reach(_):
+        if next(count) == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    os.environ["AFFIDAVIT_HOME"] = home
+    with pointed(), affidavit.open(path) as ledger, armed(reach), stepping(reach):
+        signed = ledger.checkpoint()
+        say("signed", signed.size, signed.root)
+    say("steps", next(count) - 1)
+
+
+@contextlib.contextmanager
+def stepping(reach):
+    """Have `reach` called before and after every system call by which files are changed."""
+    kept = {name: getattr(os, name) for name in ("open", "write", "fsync", "replace", "mkdir")}
+
+    def stepped(call):
+        def step(*args, **options):
+            reach(call.__name__)
+            result = call(*args, **options)
+            reach(call.__name__)
+            return result
+
+        return step
+
+    for name, call in kept.items():
+        setattr(os, name, stepped(call))
+    try:
+        yield
+    finally:
+        for name, call in kept.items():
+            setattr(os, name, call)

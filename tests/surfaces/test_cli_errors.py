@@ -15,7 +15,7 @@ from affidavit.apps.cli.parsing import list_commands
 from affidavit.apps.cli.render import one_line, plain, table
 from affidavit.errors import CODES, AffidavitError
 
-# Every command with words that make it work in a ledger that has session s1 and task T.
+# Every command with words that make it work in a ledger that has session s1, task T and key K.
 EVERY_COMMAND = [
     (),
     ("init",),
@@ -36,6 +36,11 @@ EVERY_COMMAND = [
     ("task", "next"),
     ("task", "delete", "T"),
     ("verify",),
+    ("checkpoint",),
+    ("key", "show"),
+    ("key", "add"),
+    ("key", "retire", "K"),
+    ("recover", "--new-origin"),
     ("rebuild",),
     ("doctor",),
     ("version",),
@@ -43,21 +48,22 @@ EVERY_COMMAND = [
 # Also from the schemas, and shown to nobody who has not got a ledger.
 MAKES_A_LEDGER = ("init", "record", "session start", "task create")
 NEEDS_NO_LEDGER = ("", "version", "doctor")
+NOUNS = {"session", "task", "key"}
 
 
 def name_of(words):
-    return " ".join(words[:2] if words[:1] in (("session",), ("task",)) else words[:1])
+    return " ".join(words[:2] if words and words[0] in NOUNS else words[:1])
 
 
 def test_the_list_of_commands_in_these_tests_is_whole():
     parsers = list_commands(build_parser())
     leaves = {one.prog.removeprefix("affidavit").strip() for one in parsers}
-    assert leaves - {"session", "task"} == {name_of(words) for words in EVERY_COMMAND}
+    assert leaves - NOUNS == {name_of(words) for words in EVERY_COMMAND}
 
 
 @pytest.fixture
 def ready(cli):
-    """A ledger with a session that can be sealed, and a task; words with the task's id put in."""
+    """A ledger with a session that can be sealed, and a task; words with ids put in."""
     cli("session", "start", "--intent", "x", "--session", "s1")
     cli.record("why", "--session", "s1", type="reflection")
     task = cli("task", "create", "--title", "x", "--json").data["id"]
@@ -65,7 +71,10 @@ def ready(cli):
     def fill(words):
         if words[:2] == ("session", "root"):
             cli("session", "seal", "s1")
-        return [task if word == "T" else word for word in words]
+        given = {"T": task}
+        if "K" in words:
+            given["K"] = cli("key", "add", "--json").data["keys"][0]["vkey"]
+        return [given.get(word, word) for word in words]
 
     return fill
 

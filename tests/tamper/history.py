@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -33,7 +34,8 @@ def record_history(path: Path | str, *, slip: str = "") -> None:
     ids = itertools.count()
     salts = itertools.count()
 
-    with pytest.MonkeyPatch.context() as patch:
+    with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AFFIDAVIT_HOME", home)
         patch.setattr(wiring, "new_salt", lambda: sha256(b"%d" % next(salts)).digest())
         with affidavit.open(
             path,
@@ -49,7 +51,21 @@ def _live(ledger: Any, name: str, slip: str) -> None:
     _change_settings(ledger, name)
     _work_on_tasks(ledger, name)
     _hold_sessions(ledger, name)
-    _think_alone(ledger, name, 192, slip if name == "b" else "")
+    signed = _sign(ledger, name)
+    _think_alone(ledger, name, 192 - signed, slip if name == "b" else "")
+
+
+def _sign(ledger: Any, name: str) -> int:
+    """Sign, and change keys and name; how many entries that made."""
+    before = len(ledger)
+    ledger.checkpoint()
+    first = ledger.list_keys()[-1]
+    ledger.add_key(by=f"owner {name}", reason=f"The old one is old {name}.")
+    ledger.retire_key(first.vkey, reason="Now there is a new one.")
+    ledger.recover("new-origin", reason=f"Moved to another machine {name}.")
+    ledger.retire_key(ledger.add_key().vkey, by="émile")
+    ledger.recover("new-origin")
+    return len(ledger) - before
 
 
 def _change_settings(ledger: Any, name: str) -> None:
@@ -137,7 +153,7 @@ def _hold_more_sessions(ledger: Any, name: str, start: Any, think: Any) -> None:
 
 
 def _think_alone(ledger: Any, name: str, count: int, slip: str) -> None:
-    texts = [f"{text} {n}" for n, text in enumerate(ODD_TEXTS * (count // len(ODD_TEXTS)))]
+    texts = [f"{text} {n}" for n, text in enumerate((ODD_TEXTS * count)[:count])]
     texts[60] += slip
     ledger.record_thoughts(
         [

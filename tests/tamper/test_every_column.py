@@ -17,6 +17,8 @@ from tamper.attack import audit, looking, tampering, told, without_types
 EXEMPT_FILE = Path(__file__).with_name("exempt.txt")
 FINDINGS_MAX = 4
 PAYLOADS = {
+    "key_changes": ("reason",),
+    "origin_changes": ("reason",),
     "sessions": ("intent",),
     "task_versions": ("title", "description", "reason"),
     "thought_records": ("content",),

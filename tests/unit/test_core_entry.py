@@ -28,6 +28,8 @@ SALT = bytes(range(32))
 DEFAULT_SOURCE = Source()
 PAYLOAD = {"bytes": 5, "commit": DIGEST}
 TEXT = "2026-04-17T00:00:00Z"
+VKEY = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
+COSIGNING = "remora.n621.de+da77ade7+BOvN63jn/bLvkieywe8R6UYAtVtNbZpXh34x7onlmtw2"
 
 # A good value of every shape, and values that are not of it.
 NOT_STRINGS = [1, True, [], {}]
@@ -62,6 +64,8 @@ SHAPES = {
     "settings": ({"payloads": "keep", "n": 1, "on": True}, ["x", 1, [], {"a": None}, {"a": []}]),
     "continues": ({"chain_hash": DIGEST, "session_id": "s0"}, BAD_CONTINUES),
     "changes": (GOOD_CHANGES, BAD_CHANGES),
+    "origin": ("example.com/log", ["a b", "a+b", *BAD_NAMES]),
+    "key": (VKEY, [VKEY.upper(), VKEY[:-1], COSIGNING, *NOT_STRINGS]),
     "state": ("INIT", ["init", "", "READY", *NOT_STRINGS]),
     "thought type": ("plan", ["PLAN", "", "note", *NOT_STRINGS]),
     "end reason": ("done", ["over", "", *NOT_STRINGS]),
@@ -70,6 +74,15 @@ SHAPES = {
 KINDS = {
     "ledger.created": {"ledger_id": "name", "origin": "name", "settings": "settings"},
     "setting.changed": {"name": "name", "old": "scalar?", "new": "scalar", "by": "name?"},
+    "origin.changed": {
+        "old_origin": "origin",
+        "old_size": "count",
+        "old_root": "digest",
+        "origin": "origin",
+        "reason": "payload?",
+    },
+    "key.added": {"vkey": "key", "by": "name?", "reason": "payload?"},
+    "key.retired": {"vkey": "key", "by": "name?", "reason": "payload?"},
     "session.started": {
         "caller": "name?",
         "continues": "continues?",
@@ -439,6 +452,9 @@ def test_another_size_or_digest_is_not_the_commitment_to_a_text(change):
 
 def test_the_payload_fields_are_those_of_the_formats():
     expected = {
+        "key.added": {"reason"},
+        "key.retired": {"reason"},
+        "origin.changed": {"reason"},
         "session.started": {"intent"},
         "task.created": {"title", "description"},
         "task.updated": {"title", "description", "reason"},

@@ -8,6 +8,8 @@ from affidavit.core.views import (
     NO_PAYLOAD,
     ROW_OF_KIND,
     TABLES,
+    KeyRow,
+    OriginRow,
     Payload,
     SealRow,
     SessionRow,
@@ -15,6 +17,8 @@ from affidavit.core.views import (
     TaskRow,
     ThoughtRow,
     attempt_after,
+    key_row,
+    origin_row,
     payload_columns,
     seal_row,
     session_row,
@@ -76,6 +80,14 @@ SEAL = {
     "session_id": "s1",
 }
 SETTING = {"by": "ann", "name": "writeback", "new": "reflection", "old": "any"}
+KEY = {"by": "ann", "reason": COMMITTED, "vkey": "a.example+00000000+AQ=="}
+ORIGIN = {
+    "old_origin": "a.example",
+    "old_root": "9" * 64,
+    "old_size": 7,
+    "origin": "b.example",
+    "reason": COMMITTED,
+}
 CREATED = {
     "assignee": "agent-1",
     "description": COMMITTED,
@@ -121,6 +133,9 @@ ROW_MAKERS = {
     "session.started": (SESSION, lambda entry: session_row(3, entry, NO_PAYLOAD)),
     "session.sealed": (SEAL, lambda entry: seal_row(3, entry)),
     "setting.changed": (SETTING, lambda entry: setting_row(3, entry)),
+    "key.added": (KEY, lambda entry: key_row(3, entry, NO_PAYLOAD)),
+    "key.retired": (KEY, lambda entry: key_row(3, entry, NO_PAYLOAD)),
+    "origin.changed": (ORIGIN, lambda entry: origin_row(3, entry, NO_PAYLOAD)),
     "task.created": (CREATED, lambda entry: task_row(3, entry, {}, None)),
     "task.updated": (UPDATED, lambda entry: task_row(3, entry, {}, created())),
     "task.deleted": (
@@ -205,6 +220,18 @@ def test_a_setting_has_both_values_as_json(old, new, shown):
     row = setting_row(4, entry_of("setting.changed", body))
     assert row == SettingRow(4, "writeback", *shown, "ann", AT)
     assert setting_json(new) == row.new
+
+
+def test_a_change_of_keys_has_its_body_its_reason_and_its_time():
+    for kind, state in (("key.added", "added"), ("key.retired", "retired")):
+        row = key_row(4, entry_of(kind, KEY), TITLE)
+        assert row == KeyRow(4, state, KEY["vkey"], "ann", TITLE.text, TITLE.salt, AT)
+
+
+def test_a_change_of_origin_has_its_body_its_reason_and_its_time():
+    row = origin_row(4, entry_of("origin.changed", ORIGIN), TITLE)
+    shown = ("a.example", 7, "9" * 64, "b.example")
+    assert row == OriginRow(4, *shown, TITLE.text, TITLE.salt, AT)
 
 
 def test_a_new_task_has_its_body_its_texts_and_its_first_attempt():

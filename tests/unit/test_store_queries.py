@@ -18,6 +18,7 @@ WHOLE = {
     "task_ids_with_thoughts": "every task is wanted; an index is walked, no row is read",
     "sessions": "a page from the newest on: it stops at the limit",
     "setting_changes": "settings are few",
+    "identity_changes": "keys are few",
     "any_view": "stops at the first row of each",
     "head": "stops at the first row, from the end",
     "idle_sessions": "every session that is not ended, by the index of those",

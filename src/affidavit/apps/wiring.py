@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from affidavit.apps import places
+from affidavit.apps.signing_files import GuardFolder, KeyFolder
 from affidavit.core.entry import SALT_BYTES, Entry, Source, encode_entry
 from affidavit.core.moment import AT_US_MAX
 from affidavit.core.names import NOTE_BYTES_MAX, check_text
@@ -69,7 +71,8 @@ def open_ledger(
     store = registry.open_store(path, readonly=readonly, create=create)
     try:
         ledger_id = _read_id(store) or _create(store, wanted, clock, fresh or new_id(), src)
-        context = Context(store, ledger_id, src, clock, new_id, new_salt)
+        keys, guards = KeyFolder(places.keys_folder), GuardFolder(places.state_folder)
+        context = Context(store, ledger_id, src, clock, new_id, new_salt, keys, guards)
         if ledger_id == UNREADABLE:
             _refuse_damaged(store)
         else:

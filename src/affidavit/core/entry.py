@@ -26,6 +26,7 @@ from affidavit.core.canonical import (
 )
 from affidavit.core.lifecycle import TASK_STATES
 from affidavit.core.names import is_digest, is_name
+from affidavit.core.note import is_key_name, is_log_key
 from affidavit.core.thought import THOUGHT_TYPES
 from affidavit.errors import InputError
 
@@ -226,10 +227,15 @@ def _is_task_change(value: Any) -> bool:
     )
 
 
+def _is_origin(value: Any) -> bool:
+    return is_name(value) and is_key_name(value)
+
+
 _name_or_null = _or_null(is_name)
 _digest_or_null = _or_null(is_digest)
 _payload_or_null = _or_null(_is_payload)
 _state = _one_of(*TASK_STATES)
+_key_change = {"vkey": is_log_key, "by": _name_or_null, "reason": _payload_or_null}
 
 BODIES: Final[dict[str, dict[str, Callable[[Any], bool]]]] = {
     "ledger.created": {"ledger_id": is_name, "origin": is_name, "settings": _is_settings},
@@ -239,6 +245,15 @@ BODIES: Final[dict[str, dict[str, Callable[[Any], bool]]]] = {
         "new": _is_scalar,
         "by": _name_or_null,
     },
+    "origin.changed": {
+        "old_origin": _is_origin,
+        "old_size": _is_count,
+        "old_root": is_digest,
+        "origin": _is_origin,
+        "reason": _payload_or_null,
+    },
+    "key.added": _key_change,
+    "key.retired": _key_change,
     "session.started": {
         "caller": _name_or_null,
         "continues": _or_null(_is_continued),

@@ -131,7 +131,32 @@ class SettingRow(NamedTuple):
     at: int
 
 
-Row = ThoughtRow | SessionRow | SealRow | TaskRow | SettingRow
+class KeyRow(NamedTuple):
+    """A row of `key_changes`: a key began or ceased to sign for the log."""
+
+    log_index: int
+    state: str
+    vkey: str
+    changed_by: str | None
+    reason: str | None
+    reason_salt: bytes | None
+    at: int
+
+
+class OriginRow(NamedTuple):
+    """A row of `origin_changes`: the log goes on under a name, from what was last signed."""
+
+    log_index: int
+    old_origin: str
+    old_size: int
+    old_root: str
+    origin: str
+    reason: str | None
+    reason_salt: bytes | None
+    at: int
+
+
+Row = ThoughtRow | SessionRow | SealRow | TaskRow | SettingRow | KeyRow | OriginRow
 
 TABLES: Final[dict[type[Any], str]] = {
     ThoughtRow: "thought_records",
@@ -139,6 +164,8 @@ TABLES: Final[dict[type[Any], str]] = {
     SealRow: "seals",
     TaskRow: "task_versions",
     SettingRow: "setting_changes",
+    KeyRow: "key_changes",
+    OriginRow: "origin_changes",
 }
 # The table an entry of a kind has its row in; `session.ended` only sets links.
 ROW_OF_KIND: Final[dict[str, type[Any]]] = {
@@ -149,6 +176,9 @@ ROW_OF_KIND: Final[dict[str, type[Any]]] = {
     "task.updated": TaskRow,
     "task.deleted": TaskRow,
     "setting.changed": SettingRow,
+    "key.added": KeyRow,
+    "key.retired": KeyRow,
+    "origin.changed": OriginRow,
 }
 # Columns a later entry sets.
 LINKS: Final[dict[str, tuple[str, ...]]] = {
@@ -236,6 +266,27 @@ def setting_row(index: int, entry: Entry) -> SettingRow:
 def setting_json(value: str | int | bool) -> str:
     """A setting's value as the view stores it."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def key_row(index: int, entry: Entry, reason: Payload) -> KeyRow:
+    """The row of `key.added` and `key.retired`."""
+    body, state = entry.body, entry.kind.removeprefix("key.")
+    return KeyRow(index, state, body["vkey"], body["by"], reason.text, reason.salt, entry.at)
+
+
+def origin_row(index: int, entry: Entry, reason: Payload) -> OriginRow:
+    """The row of `origin.changed`."""
+    body = entry.body
+    return OriginRow(
+        log_index=index,
+        old_origin=body["old_origin"],
+        old_size=body["old_size"],
+        old_root=body["old_root"],
+        origin=body["origin"],
+        reason=reason.text,
+        reason_salt=reason.salt,
+        at=entry.at,
+    )
 
 
 def task_row(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from affidavit.core.entry import Source
-from affidavit.ledger.ports import Clock, Store
+from affidavit.ledger.ports import Clock, GuardFolder, KeyFolder, Store
 
 
 class Context(NamedTuple):
@@ -18,3 +18,5 @@ class Context(NamedTuple):
     clock: Clock
     new_id: Callable[[], str]
     new_salt: Callable[[], bytes]
+    keys: KeyFolder
+    guards: GuardFolder

@@ -40,6 +40,7 @@ ThoughtType = Literal["plan", "analysis", "decision", "reflection"]
 TaskState = Literal["INIT", "GATHER", "ANALYZE", "PLAN", "APPLY", "VERIFY", "DONE", "CANCELLED"]
 EndReason = Literal["done", "lost", "failed"]
 SessionState = Literal["open", "sealed", "ended"]
+RecoverHow = Literal["adopt", "new-origin"]
 
 
 class RecordThought(Struct, frozen=True, forbid_unknown_fields=True):
@@ -158,11 +159,33 @@ class ListTasks(Struct, frozen=True, forbid_unknown_fields=True):
     include_deleted: bool = False
 
 
+class AddKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key to add beside the present one."""
+
+    by: Name | None = None
+    reason: Note | None = None
+
+
+class RetireKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key that is to sign no more."""
+
+    vkey: Name
+    by: Name | None = None
+    reason: Note | None = None
+
+
+class Recover(Struct, frozen=True, forbid_unknown_fields=True):
+    """How signing goes on after it was refused."""
+
+    how: RecoverHow
+    reason: Note | None = None
+
+
 Schema = TypeVar("Schema", bound=Struct)
 
 _TEXTS: Final = frozenset(("content", "description"))
 _NOTES: Final = frozenset(("intent", "title", "reason"))
-_ENUMS: Final = frozenset(("type", "status", "state", "to"))
+_ENUMS: Final = frozenset(("type", "status", "state", "to", "how"))
 _PATH = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"missing required field `(\w+)`")
 _UNKNOWN = re.compile(r"contains unknown field `(.+)`", re.DOTALL)

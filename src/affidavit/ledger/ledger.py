@@ -11,8 +11,9 @@ from affidavit.ledger.calls.decisions import Decisions
 from affidavit.ledger.calls.proof import Proof
 from affidavit.ledger.calls.sessions import Sessions
 from affidavit.ledger.calls.settings import Settings
+from affidavit.ledger.calls.signing import Signing
 from affidavit.ledger.calls.tasks import Tasks
 
 
-class Ledger(Decisions, Sessions, Tasks, Proof, Settings):
+class Ledger(Decisions, Sessions, Tasks, Proof, Signing, Settings):
     """A handle on one ledger; close it, or use it in a `with` block."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from affidavit.core.entry import Entry
 from affidavit.core.merkle import Digest, Node
+from affidavit.core.note import SigningKey, VerifierKey
 from affidavit.core.views import Row, SealRow, SessionRow, TaskRow, ThoughtRow
 from affidavit.verify.findings import ChainReport
 from affidavit.verify.ports import LedgerSource, Repairer
@@ -100,6 +101,7 @@ class Reader(Protocol):
         self, wanted: TaskFilter, limit: int | None, offset: int
     ) -> tuple[list[TaskRow], int]: ...
     def setting_changes(self, end: int) -> list[Entry]: ...
+    def identity_changes(self) -> list[tuple[int, Entry]]: ...
     def find_key(self, key: str) -> KeyUse | None: ...
 
 
@@ -121,6 +123,42 @@ class Writer(Reader, Protocol):
     def add_key(self, key: str, use: KeyUse) -> None: ...
     def check_session(self, session_id: str) -> ChainReport: ...
     def cached(self, name: str, load: Callable[[], Any]) -> Any: ...
+
+
+class KeyFolder(Protocol):
+    """Where this machine keeps signing keys, outside of every ledger."""
+
+    def find(self, key: VerifierKey) -> SigningKey | None:
+        """The secret of a key, if it is here."""
+        ...
+
+    def add(self, key: SigningKey) -> None:
+        """Keep a new key; it is on disk when this returns."""
+        ...
+
+
+class Guard(Protocol):
+    """What this machine last signed under one origin, held for one process at a time."""
+
+    def read(self) -> bytes | None:
+        """The newest note signed here."""
+        ...
+
+    def write(self, note: bytes) -> None:
+        """Remember a note; it is on disk when this returns."""
+        ...
+
+    def keep_evidence(self, name: str, data: bytes) -> str:
+        """Keep what shows that a history was replaced; answers with its place."""
+        ...
+
+
+class GuardFolder(Protocol):
+    """Where this machine keeps its guards."""
+
+    def hold(self, origin: str) -> AbstractContextManager[Guard]:
+        """The guard of an origin; nobody else of this user signs while it is held."""
+        ...
 
 
 class Store(Protocol):

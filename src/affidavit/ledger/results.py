@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from affidavit.core.note import VerifierKey
 from affidavit.core.views import SealRow, SessionRow, TaskRow, ThoughtRow
 from affidavit.verify.findings import Finding
 
@@ -127,6 +128,31 @@ class Rebuild(Result, frozen=True):
     differences: tuple[Finding, ...]
     repaired: bool
     remaining_count: int
+
+
+class SignedCheckpoint(Result, frozen=True):
+    """A checkpoint of the log, and the signed note that says so."""
+
+    origin: str
+    size: int
+    root: str
+    note: str
+
+
+class Key(Result, frozen=True):
+    """A key that signs for the log, or did; `here` says whether its secret is on this machine."""
+
+    vkey: str
+    state: str
+    added_index: int
+    retired_index: int | None
+    here: bool
+
+
+def key(verifier: VerifierKey, added: int, retired: int | None, *, here: bool) -> Key:
+    """A key as callers see it."""
+    state = "active" if retired is None else "retired"
+    return Key(str(verifier), state, added, retired, here)
 
 
 def thought_record(row: ThoughtRow) -> ThoughtRecord:

@@ -117,9 +117,11 @@ class _Walk:
     def run(self) -> Report:
         """Walk the log once, then look for rows that belong to no entry."""
         size = self._walk_log(self._source.size())
+        told = self._findings.count
         self._rows.check_extras()
+        if self._findings.count == told:
+            self._check_tail(size)
         self._tree.check_strays(size, self._damage)
-        self._check_tail(size)
         checked = {"entries": size, **self._rows.checked, "nodes": self._tree.checked}
         unchecked = [UNCHECKED_TAIL, UNCHECKED_ENGINE]
         if self._unknown:
@@ -127,7 +129,7 @@ class _Walk:
         return self._findings.report(checked, unchecked)
 
     def _check_tail(self, size: int) -> None:
-        """What is kept beside the log may remember entries that the log no longer has."""
+        """What no view tells of may still be remembered: a key of an entry that is gone."""
         newest = self._source.newest_remembered()
         if newest >= size:
             said = f"an idempotency key stands for entry {newest}, the log ends before it"

@@ -16,6 +16,8 @@ from affidavit.core.views import (
     TaskRow,
     ThoughtRow,
     find_differing,
+    key_row,
+    origin_row,
     payload_columns,
     seal_row,
     session_row,
@@ -34,6 +36,8 @@ _COUNTED: Final = {
     "seals": "seals",
     "task_versions": "tasks",
     "setting_changes": "settings",
+    "key_changes": "keys",
+    "origin_changes": "origins",
 }
 # The row types of every kind but a thought.
 _OTHER_ROWS: Final = tuple(kind for kind in TABLES if kind is not ThoughtRow)
@@ -268,6 +272,10 @@ def derive(index: int, read: Entry, payloads: dict[str, Payload], before: TaskRo
         return seal_row(index, read)
     if read.kind == "setting.changed":
         return setting_row(index, read)
+    if read.kind in ("key.added", "key.retired"):
+        return key_row(index, read, payloads.get("reason", NO_PAYLOAD))
+    if read.kind == "origin.changed":
+        return origin_row(index, read, payloads.get("reason", NO_PAYLOAD))
     return task_row(index, read, payloads, before)
 
 

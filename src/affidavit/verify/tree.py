@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from affidavit.core.merkle import Digest, complete_levels
+from affidavit.core.tile import TILE_HEIGHT, TILE_WIDTH
 from affidavit.verify.damage import Damage
 from affidavit.verify.findings import Findings
 from affidavit.verify.ports import LedgerSource, Repairer
 
-TILE_HEIGHT: Final = 8
-TILE_WIDTH: Final = 1 << TILE_HEIGHT
 _LOG = 0
 _PLACE = "merkle_nodes"
 

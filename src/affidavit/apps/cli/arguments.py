@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from affidavit.apps.cli.noun_arguments import add_sessions, add_tasks
+from affidavit.apps.cli.noun_arguments import add_sessions, add_signing, add_tasks
 from affidavit.apps.cli.parsing import Commands, Parser, add_command, add_common, add_key, add_set
 
 # The same words as in the input schemas, which are too heavy to load here; a test compares them.
@@ -42,7 +42,7 @@ def build_parser() -> Parser:
     add_common(parser)
     for add in (_add_init, _add_settings, _add_record, _add_thoughts, add_sessions, add_tasks):
         add(commands)
-    for add in (_add_verify, _add_rebuild, _add_doctor, _add_version):
+    for add in (_add_verify, add_signing, _add_rebuild, _add_doctor, _add_version):
         add(commands)
     return parser
 

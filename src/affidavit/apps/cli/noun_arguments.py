@@ -1,4 +1,4 @@
-"""What the commands about sessions and tasks are called, take and say about themselves."""
+"""What the commands about sessions, tasks and signing are called, take and say about themselves."""
 
 from __future__ import annotations
 
@@ -150,3 +150,56 @@ def _add_task_update(verbs: Commands) -> None:
         help="leave this field without a value; may be repeated",
     )
     add_key(parser)
+
+
+def add_signing(commands: Commands) -> None:
+    """`affidavit checkpoint`, `affidavit key ...` and `affidavit recover`."""
+    add_command(
+        commands,
+        "checkpoint",
+        "signing:checkpoint",
+        "sign the log as it is, and print the signed note",
+        "Keep the note elsewhere: nothing it covers can be changed unseen any more. The first "
+        "time, a key is made in this user's key folder.",
+    )
+    verbs = add_noun(commands, "key", "show, add and retire the keys that sign for the log")
+    add_command(verbs, "show", "signing:show_keys", "show the keys, oldest first")
+    parser = add_command(
+        verbs,
+        "add",
+        "signing:add_key",
+        "add a key beside the present one",
+        "A checkpoint with both signatures is signed at once.",
+    )
+    _add_said(parser)
+    parser = add_command(verbs, "retire", "signing:retire_key", "let a key sign no more")
+    parser.add_argument("vkey", metavar="VKEY", help="the verifier key, as `key show` prints it")
+    _add_said(parser)
+    parser = add_command(
+        commands,
+        "recover",
+        "signing:recover",
+        "decide how signing goes on after it was refused",
+        "Every decision is recorded in the log.",
+    )
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument(
+        "--adopt",
+        dest="how",
+        action="store_const",
+        const="adopt",
+        help="this is the newest copy of the ledger: sign it under the name it has",
+    )
+    how.add_argument(
+        "--new-origin",
+        dest="how",
+        action="store_const",
+        const="new-origin",
+        help="go on as another log, with a name and a key of its own",
+    )
+    parser.add_argument("--reason", metavar="TEXT", help="why")
+
+
+def _add_said(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--by", metavar="WHO", help="who decides it")
+    parser.add_argument("--reason", metavar="TEXT", help="why")

@@ -24,7 +24,7 @@ def create(path: str) -> None:
     """Make an empty file only its owner can read, and its folder; leave an existing one."""
     target = Path(path)
     try:
-        _make_folder(target.parent)
+        make_folder(target.parent)
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         sync_folder(target.parent)
     except FileExistsError:
@@ -44,11 +44,11 @@ def keep_to_owner(path: str, status: os.stat_result) -> None:
             Path(path).chmod(0o600)
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
     """Make a folder and those above it, and have the disk remember each name."""
     if folder.is_dir():
         return
-    _make_folder(folder.parent)
+    make_folder(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
     sync_folder(folder.parent)
 

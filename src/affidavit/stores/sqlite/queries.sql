@@ -20,7 +20,8 @@ SELECT leaf_hash FROM log WHERE log_index >= ? AND log_index < ? ORDER BY log_in
 -- name: any_view
 SELECT 1 WHERE EXISTS (SELECT 1 FROM thought_records) OR EXISTS (SELECT 1 FROM sessions)
   OR EXISTS (SELECT 1 FROM task_versions) OR EXISTS (SELECT 1 FROM seals)
-  OR EXISTS (SELECT 1 FROM setting_changes) OR EXISTS (SELECT 1 FROM merkle_nodes)
+  OR EXISTS (SELECT 1 FROM setting_changes) OR EXISTS (SELECT 1 FROM key_changes)
+  OR EXISTS (SELECT 1 FROM origin_changes) OR EXISTS (SELECT 1 FROM merkle_nodes)
   OR EXISTS (SELECT 1 FROM idempotency_keys);
 
 -- name: task_tip
@@ -133,6 +134,12 @@ UPDATE task_versions SET superseded_by = ? WHERE log_index = ?;
 -- The view only says where the log has them: a row that belongs to no entry changes no setting.
 SELECT s.log_index, log.entry FROM setting_changes AS s JOIN log ON log.log_index = s.log_index
 WHERE s.log_index < ? ORDER BY s.log_index;
+
+-- name: identity_changes
+-- Keys that began or ceased to sign, and names the log went by, in log order.
+SELECT c.log_index, log.entry FROM (
+  SELECT log_index FROM key_changes UNION ALL SELECT log_index FROM origin_changes) AS c
+LEFT JOIN log ON log.log_index = c.log_index ORDER BY c.log_index;
 
 -- name: nodes
 SELECT hash FROM merkle_nodes WHERE tree = ? AND level = ? AND position >= ? AND position < ?

@@ -11,6 +11,7 @@ from affidavit.core.canonical import encode_string
 from affidavit.core.entry import Entry, decode_entry, read_at
 from affidavit.core.lifecycle import TERMINAL_STATES
 from affidavit.core.merkle import Digest, Node, complete_levels
+from affidavit.core.tile import TILE_HEIGHT
 from affidavit.core.views import SealRow, SessionRow, TaskRow, ThoughtRow
 from affidavit.errors import InputError, IntegrityViolation
 from affidavit.ledger.ports import KeyUse, SessionEntry, SessionHead, TaskFilter, TaskTip
@@ -18,8 +19,6 @@ from affidavit.stores.sqlite.failures import SAYS_MORE
 from affidavit.stores.sqlite.queries import load_queries
 
 LOG_TREE: Final = 0
-TILE_HEIGHT: Final = 8
-TILE_WIDTH: Final = 1 << TILE_HEIGHT
 
 _PAGE = 512
 
@@ -260,6 +259,11 @@ class SqliteReader:
         """Changes of settings below an index, oldest first: as the log has them, not the view."""
         found = (_read(entry, index) for index, entry in self._all("setting_changes", end))
         return [entry for entry in found if entry.kind == "setting.changed"]
+
+    def identity_changes(self) -> list[tuple[int, Entry]]:
+        """Changes of keys and origin, oldest first: as the log has them, not the view."""
+        rows = self._all("identity_changes")
+        return [(index, _read(entry, index)) for index, entry in rows]
 
     def find_key(self, key: str) -> KeyUse | None:
         """What an idempotency key stood for."""

@@ -8,12 +8,13 @@ from typing import Any, Final
 
 from affidavit.core.merkle import Digest, complete_levels, leaf_hash
 from affidavit.core.moment import AT_US_MAX
+from affidavit.core.tile import TILE_HEIGHT, TILE_WIDTH
 from affidavit.core.views import TABLES, Row, SealRow, SessionRow, SettingRow, ThoughtRow
 from affidavit.errors import StoreError
 from affidavit.ledger.chains import verify_session_chain
 from affidavit.ledger.ports import KeyUse, SessionHead, TaskTip
 from affidavit.stores.sqlite.audit import SqliteAudit
-from affidavit.stores.sqlite.reading import LOG_TREE, TILE_HEIGHT, TILE_WIDTH, SqliteReader
+from affidavit.stores.sqlite.reading import LOG_TREE, SqliteReader
 from affidavit.verify.findings import ChainReport
 
 _INSERT: Final = {

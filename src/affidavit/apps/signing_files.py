@@ -1,0 +1,171 @@
+"""What signing keeps on this machine, outside of every ledger: keys, and guards.
+
+    <keys>/<hex H(origin)>.<key ID>.key          a signing key, mode 0600, made with O_EXCL
+    <state>/<hex H(origin)>/checkpoint           the guard: the newest note signed here
+    <state>/<hex H(origin)>/lock                 held by the process that signs
+    <state>/<hex H(origin)>/evidence/            what was refused, and why
+
+An origin may be anything a ledger says, so only its hash is ever part of a path.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from affidavit.core.note import SigningKey, VerifierKey, parse_signing_key
+from affidavit.errors import AffidavitError, StoreError
+from affidavit.stores.sqlite.files import make_folder, sync_folder
+
+LOCK_WAIT_S: Final = 60.0
+
+
+class KeyFolder:
+    """The signing keys of this user."""
+
+    def __init__(self, find_folder: Callable[[], Path]) -> None:
+        self._find_folder = find_folder
+
+    def find(self, key: VerifierKey) -> SigningKey | None:
+        """The secret of a key, if it is here and may be read."""
+        path = self._path(key)
+        try:
+            found = parse_signing_key(path.read_text(encoding="utf-8").removesuffix("\n"))
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return None
+        except OSError as error:
+            raise _refused(path, error) from None
+        except ValueError:  # no text, or not a key: an InputError is one too
+            raise StoreError(
+                f"{path} is not a signing key", hint="Put it back from a copy, or take it away."
+            ) from None
+        return found if found.verifier == key else None
+
+    def add(self, key: SigningKey) -> None:
+        """Keep a new key; it is on disk when this returns."""
+        path = self._path(key.verifier)
+        with _told(path):
+            make_folder(path.parent)
+            _write(path, f"{key.encode()}\n".encode(), os.O_EXCL)
+            sync_folder(path.parent)
+
+    def _path(self, key: VerifierKey) -> Path:
+        return self._find_folder() / f"{_hash(key.name)}.{key.id.hex()}.key"
+
+
+class GuardFolder:
+    """The guards of this user, one for each origin."""
+
+    def __init__(self, find_folder: Callable[[], Path]) -> None:
+        self._find_folder = find_folder
+
+    @contextmanager
+    def hold(self, origin: str) -> Iterator[Guard]:
+        """The guard of an origin, for this process alone."""
+        folder = self._find_folder() / _hash(origin)
+        with _told(folder):
+            make_folder(folder)
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _lock(lock, folder)
+            yield Guard(folder)
+        finally:
+            # Said aloud: a child forked meanwhile may hold a copy of the descriptor.
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            os.close(lock)
+
+
+class Guard:
+    """A guard while it is held."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "checkpoint"
+
+    def read(self) -> bytes | None:
+        """The newest note signed here."""
+        with _told(self._path):
+            try:
+                return self._path.read_bytes()
+            except FileNotFoundError:
+                return None
+
+    def write(self, note: bytes) -> None:
+        """Remember a note; a power cut leaves the one before it or this one."""
+        _replace(self._path, note)
+
+    def keep_evidence(self, name: str, data: bytes) -> str:
+        """Keep what shows that a history was replaced; the same again is kept once."""
+        place = self._path.parent / "evidence" / name
+        with _told(place):
+            make_folder(place.parent)
+            if not place.exists():
+                _replace(place, data)
+        return str(place)
+
+
+def _hash(origin: str) -> str:
+    return sha256(origin.encode()).hexdigest()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    fresh = path.with_name(f"{path.name}.new")
+    with _told(path):
+        _write(fresh, data, os.O_TRUNC)
+        os.replace(fresh, path)  # noqa: PTH105 - beside the other system calls, in one manner
+        sync_folder(path.parent)
+
+
+def _write(path: Path, data: bytes, how: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    """Take the lock, waiting with jitter; one who was stopped while holding it is waited for."""
+    deadline = time.monotonic() + LOCK_WAIT_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise StoreError(
+                    f"another process has been signing for {LOCK_WAIT_S:.0f} s ({folder}/lock)",
+                    code="ERR_STORE_LOCKED",
+                    hint="Look for a process that was stopped; try again.",
+                ) from None
+        except OSError as error:
+            raise _refused(folder, error) from None
+        else:
+            return
+        time.sleep(random.uniform(0.0005, 0.005))  # noqa: S311 - jitter, not a secret
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What the operating system refuses, as an error of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise _refused(path, error) from None
+
+
+def _refused(path: Path, error: OSError) -> AffidavitError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(f"the disk with {path} is full", code="ERR_STORE_FULL")
+    return StoreError(
+        f"{path} cannot be used for signing ({error.strerror or error})",
+        hint="Check this user's rights there, or set AFFIDAVIT_HOME.",
+    )
