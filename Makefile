@@ -1,12 +1,14 @@
 # The verbs of this project. Each makes .venv by itself where it is missing.
-# Needed on the machine: python3 (3.11 or newer), pip, make. uv is used where it is present.
+# Needed on the machine: python3 (3.11 or newer), pip, make; for the tests npm too. uv is used where
+# it is present.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+TOOLS  := tools/npm/node_modules/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-all check bench docs lock
+.PHONY: help setup tools run demo test test-all check bench docs lock
 
 help:           ## list the verbs
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## */\t/' | expand -t 12
@@ -17,15 +19,21 @@ $(READY): constraints.txt pyproject.toml
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/make-venv
 	@touch $@
 
+tools: $(TOOLS) ## install the MCP clients, checkers and node that tests run (needs npm)
+
+$(TOOLS): tools/npm/package-lock.json tools/make-test-tools
+	@sh tools/make-test-tools
+	@touch $@
+
 run: demo       ## show the main job working (the demo, until there is a server)
 
 demo: $(READY)  ## record a small session, verify it, edit one byte, see it caught
 	@$(BIN)/python examples/demo.py
 
-test: $(READY)  ## everything needed to trust a change (under 8 minutes on 2 cores)
+test: $(READY) $(TOOLS) ## everything needed to trust a change (under 8 minutes on 2 cores)
 	@$(BIN)/python -m pytest -n 2
 
-test-all: $(READY) ## the same with the long rounds, on every Python found (3.11, 3.13)
+test-all: $(READY) $(TOOLS) ## the same with the long rounds, on every Python found (3.11, 3.13)
 	@$(BIN)/python -m pytest -n 2 --long
 	@sh tools/test-other-pythons
 
