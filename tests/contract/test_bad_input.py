@@ -231,6 +231,17 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
         "offset": [*NUMBERS, fault("null", None)],
         "include_deleted": FLAG,
     },
+    "list_entries": {
+        "session_id": NAME,
+        "task_id": NAME,
+        "after": NUMBERS,
+        "limit": LIMIT,
+        "text_bytes_max": [*LIMIT, fault("null", None)],
+    },
+    "newest_thoughts": {
+        "limit": [*LIMIT, fault("null", None)],
+        "text_bytes_max": [*LIMIT, fault("null", None)],
+    },
     "verify_chain": {"task_id": NAME, "session_id": NAME, "all": FLAG},
     "verify": {"progress": FUNCTION},
     "rebuild": {"check": FLAG},

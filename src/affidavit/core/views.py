@@ -199,6 +199,11 @@ def payload_columns(kind: str) -> tuple[str, ...]:
     return PAYLOAD_FIELDS.get(kind, ())
 
 
+def text_columns(kind: str) -> tuple[str, ...]:
+    """The columns of a kind's row that hold what somebody wrote freely."""
+    return ("content",) if kind == "thought.recorded" else payload_columns(kind)
+
+
 def thought_row(index: int, entry: Entry, content: str) -> ThoughtRow:
     """The row of `thought.recorded`."""
     body = entry.body

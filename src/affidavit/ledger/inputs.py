@@ -35,6 +35,7 @@ TASKS_MAX: Final = 500
 Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": NAME_BYTES_MAX})]
 Text = Annotated[str, Meta(extra_json_schema={"minLength": 1})]
 Note = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": NOTE_BYTES_MAX})]
+Index = Annotated[int, Meta(ge=0, le=INTEGER_MAX)]
 Positive = Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
 ThoughtType = Literal["plan", "analysis", "decision", "reflection"]
 TaskState = Literal["INIT", "GATHER", "ANALYZE", "PLAN", "APPLY", "VERIFY", "DONE", "CANCELLED"]
@@ -61,6 +62,23 @@ class ListThoughts(Struct, frozen=True, forbid_unknown_fields=True):
     type: ThoughtType | None = None
     after: Name | None = None
     limit: Positive | None = None
+
+
+class ListEntries(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which entries to list, and how much of each text."""
+
+    session_id: Name | None = None
+    task_id: Name | None = None
+    after: Index | None = None
+    limit: Positive | None = None
+    text_bytes_max: Positive = PAYLOAD_BYTES_MAX
+
+
+class NewestThoughts(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many of the newest records to list, and how much of each text."""
+
+    limit: Positive = 10
+    text_bytes_max: Positive = PAYLOAD_BYTES_MAX
 
 
 class StartSession(Struct, frozen=True, forbid_unknown_fields=True):

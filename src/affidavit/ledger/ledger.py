@@ -8,6 +8,7 @@ answer.
 from __future__ import annotations
 
 from affidavit.ledger.calls.decisions import Decisions
+from affidavit.ledger.calls.log import Log
 from affidavit.ledger.calls.proof import Proof
 from affidavit.ledger.calls.sessions import Sessions
 from affidavit.ledger.calls.settings import Settings
@@ -15,5 +16,5 @@ from affidavit.ledger.calls.signing import Signing
 from affidavit.ledger.calls.tasks import Tasks
 
 
-class Ledger(Decisions, Sessions, Tasks, Proof, Signing, Settings):
+class Ledger(Decisions, Sessions, Tasks, Log, Proof, Signing, Settings):
     """A handle on one ledger; close it, or use it in a `with` block."""

@@ -120,6 +120,21 @@ class TaskList(Result, frozen=True):
     total_count: int
 
 
+class LogEntry(Result, frozen=True):
+    """An entry of the log with what was written in it; one that cannot be read says `damage`."""
+
+    index: int
+    at: int | None
+    kind: str | None
+    body: dict[str, Any]
+    auth: str | None
+    client: str | None
+    via: str | None
+    texts: dict[str, str | None]
+    cut: tuple[str, ...] = ()
+    damage: str | None = None
+
+
 class Rebuild(Result, frozen=True):
     """What deriving the views anew found, and what of it remains; valid when nothing does."""
 

@@ -113,6 +113,16 @@ UNION SELECT log_index FROM seals WHERE session_id = :session_id AND log_index <
 UNION SELECT ended_index FROM sessions WHERE session_id = :session_id AND ended_index < :end
 ORDER BY 1;
 
+-- name: task_entry_indices
+-- Every entry that names a task, in log order.
+SELECT log_index FROM task_versions WHERE id = :task_id
+UNION SELECT log_index FROM thought_records INDEXED BY idx_trail_latest WHERE task_id = :task_id
+UNION SELECT log_index FROM sessions WHERE task_id = :task_id
+ORDER BY 1;
+
+-- name: newest_thoughts
+SELECT log_index FROM thought_records WHERE log_index >= 0 ORDER BY log_index DESC LIMIT ?;
+
 -- name: record_count
 SELECT count(*) FROM thought_records INDEXED BY idx_trail_session WHERE session_id = ?;
 

@@ -12,7 +12,15 @@ from affidavit.core.entry import Entry, decode_entry, read_at
 from affidavit.core.lifecycle import TERMINAL_STATES
 from affidavit.core.merkle import Digest, Node, complete_levels
 from affidavit.core.tile import TILE_HEIGHT
-from affidavit.core.views import SealRow, SessionRow, TaskRow, ThoughtRow
+from affidavit.core.views import (
+    ROW_OF_KIND,
+    TABLES,
+    SealRow,
+    SessionRow,
+    TaskRow,
+    ThoughtRow,
+    text_columns,
+)
 from affidavit.errors import InputError, IntegrityViolation
 from affidavit.ledger.ports import KeyUse, SessionEntry, SessionHead, TaskFilter, TaskTip
 from affidavit.stores.sqlite.failures import SAYS_MORE
@@ -21,6 +29,7 @@ from affidavit.stores.sqlite.queries import load_queries
 LOG_TREE: Final = 0
 
 _PAGE = 512
+_EVERYTHING: Final = 2**62
 
 
 class SqliteReader:
@@ -73,6 +82,29 @@ class SqliteReader:
                 return
             yield from ((index, entry) for index, entry, _ in rows)
             start = rows[-1][0] + 1
+
+    def entry_indices(self, *, session_id: str | None, task_id: str | None) -> list[int]:
+        """Where the log names a session, or a task, in log order."""
+        if session_id is not None:
+            values = {"session_id": session_id, "end": _EVERYTHING}
+            rows = self._execute(self._sql["session_entry_indices"], values)
+        else:
+            rows = self._execute(self._sql["task_entry_indices"], {"task_id": task_id})
+        return [row[0] for row in rows]
+
+    def newest_thoughts(self, limit: int) -> list[int]:
+        """Where the newest records are, the newest first."""
+        return [row[0] for row in self._all("newest_thoughts", limit)]
+
+    def texts(self, index: int, kind: str, bytes_max: int) -> dict[str, bytes | None]:
+        """What somebody wrote in an entry, as bytes: an edited row may hold anything."""
+        names = text_columns(kind)
+        if not names:
+            return {}
+        columns = ", ".join(f"substr(CAST({name} AS BLOB), 1, ?)" for name in names)
+        sql = f"SELECT {columns} FROM {TABLES[ROW_OF_KIND[kind]]} WHERE log_index = ?"
+        row = self._execute(sql, [*[bytes_max] * len(names), index]).fetchone()
+        return dict(zip(names, row or [None] * len(names), strict=True))
 
     def read_log_nodes(self, nodes: Sequence[Node]) -> list[Digest]:
         """Hashes of the log's tree: kept ones as they are, others from the nearest kept level."""
