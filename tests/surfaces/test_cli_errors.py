@@ -239,7 +239,7 @@ def test_a_network_filesystem_is_warned_about_in_one_line(cli, monkeypatch):
 
 
 def test_choices_are_those_of_the_schemas():
-    from affidavit.core.entry import END_REASONS
+    from affidavit.core.kinds import END_REASONS
     from affidavit.core.thought import THOUGHT_TYPES
     from affidavit.ledger import inputs
     from affidavit.ledger.settings import SETTINGS

@@ -10,14 +10,10 @@ from affidavit.core.entry import Entry, commitment, encode_entry
 from affidavit.core.merkle import Digest, complete_levels, leaf_hash, tree_root
 from affidavit.core.session import METADATA_KEYS, chain_hash, content_hash, genesis
 from affidavit.core.thought import ZERO_HASH, task_hash
-from affidavit.core.views import (
-    Payload,
-    ThoughtRow,
-    seal_row,
-    session_row,
-    setting_row,
-    thought_row,
-)
+from affidavit.core.views.payload import Payload
+from affidavit.core.views.sessions import seal_row, session_row
+from affidavit.core.views.settings import setting_row
+from affidavit.core.views.thoughts import ThoughtRow, thought_row
 from tamper.attack import (
     SOURCE,
     append_raw,

@@ -12,7 +12,8 @@ import pytest
 
 import affidavit
 from affidavit import AffidavitError, IntegrityViolation
-from affidavit.core.views import LINKS, TABLES, ThoughtRow
+from affidavit.core.views import LINKS, TABLES
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.ledger.results import Rebuild
 from tamper.attack import (
     audit,

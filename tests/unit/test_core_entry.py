@@ -8,11 +8,8 @@ from hypothesis import strategies as st
 
 from affidavit.core.canonical import encode_string
 from affidavit.core.entry import (
-    BODIES,
     ENTRY_BYTES_MAX,
-    PAYLOAD_FIELDS,
     Source,
-    check_body,
     commitment,
     decode_entry,
     encode_entry,
@@ -21,6 +18,7 @@ from affidavit.core.entry import (
     read_at,
     source_json,
 )
+from affidavit.core.kinds import BODIES, PAYLOAD_FIELDS, check_body
 from affidavit.errors import InputError
 
 DIGEST = "ab" * 32

@@ -2,31 +2,15 @@
 
 import pytest
 
-from affidavit.core.entry import PAYLOAD_FIELDS, Entry, Source
-from affidavit.core.views import (
-    LINKS,
-    NO_PAYLOAD,
-    ROW_OF_KIND,
-    TABLES,
-    KeyRow,
-    OriginRow,
-    Payload,
-    SealRow,
-    SessionRow,
-    SettingRow,
-    TaskRow,
-    ThoughtRow,
-    attempt_after,
-    key_row,
-    origin_row,
-    payload_columns,
-    seal_row,
-    session_row,
-    setting_json,
-    setting_row,
-    task_row,
-    thought_row,
-)
+from affidavit.core.entry import Entry, Source
+from affidavit.core.kinds import PAYLOAD_FIELDS
+from affidavit.core.views import LINKS, TABLES, VIEW_OF_KIND, payload_columns
+from affidavit.core.views.payload import NO_PAYLOAD, Payload
+from affidavit.core.views.sessions import SealRow, SessionRow, seal_row, session_row
+from affidavit.core.views.settings import SettingRow, setting_json, setting_row
+from affidavit.core.views.signing import KeyRow, OriginRow, key_row, origin_row
+from affidavit.core.views.tasks import TaskRow, attempt_after, task_row
+from affidavit.core.views.thoughts import ThoughtRow, thought_row
 
 AT = 1_776_384_000_000_000
 TIME = "2026-04-17T00:00:00.000Z"
@@ -371,14 +355,14 @@ def test_only_a_failed_verification_begins_an_attempt(status, to, expected):
 def test_an_entry_has_a_row_of_the_type_its_kind_says(kind):
     body, make_row = ROW_MAKERS[kind]
     row = make_row(entry_of(kind, body))
-    assert type(row) is ROW_OF_KIND[kind]
+    assert type(row) is VIEW_OF_KIND[kind].row
     assert (row.log_index, row.at) == (3, AT)
 
 
 @pytest.mark.parametrize("kind", ROW_MAKERS)
 def test_keys_that_a_reader_does_not_know_never_reach_a_row(kind):
     body, make_row = ROW_MAKERS[kind]
-    columns = ROW_OF_KIND[kind]._fields
+    columns = VIEW_OF_KIND[kind].row._fields
     unknown = {name: "unknown" for name in columns if name not in body}
     assert "log_index" in unknown
     row = make_row(entry_of(kind, {**unknown, **body}))
@@ -386,12 +370,12 @@ def test_keys_that_a_reader_does_not_know_never_reach_a_row(kind):
 
 
 def test_the_kinds_tried_here_have_rows_and_others_have_none():
-    assert ROW_MAKERS.keys() <= ROW_OF_KIND.keys()
-    assert {"ledger.created", "session.ended"}.isdisjoint(ROW_OF_KIND)
+    assert ROW_MAKERS.keys() <= VIEW_OF_KIND.keys()
+    assert {"ledger.created", "session.ended"}.isdisjoint(VIEW_OF_KIND)
 
 
 def test_every_row_has_a_table_of_its_own():
-    assert set(ROW_OF_KIND.values()) <= TABLES.keys()
+    assert {view.row for view in VIEW_OF_KIND.values()} <= TABLES.keys()
     assert len(set(TABLES.values())) == len(TABLES)
 
 
@@ -405,7 +389,7 @@ def test_every_link_is_a_column_that_starts_empty():
 @pytest.mark.parametrize("kind", ["session.started", "task.created", "task.updated"])
 def test_every_payload_has_a_column_and_a_salt_beside_it(kind):
     assert payload_columns(kind) == PAYLOAD_FIELDS[kind] != ()
-    fields = ROW_OF_KIND[kind]._fields
+    fields = VIEW_OF_KIND[kind].row._fields
     for name in payload_columns(kind):
         assert fields.index(f"{name}_salt") == fields.index(name) + 1
 

@@ -9,6 +9,7 @@ import pytest
 import affidavit
 from affidavit.stores.sqlite import queries
 from affidavit.stores.sqlite.queries import load_queries
+from affidavit.stores.sqlite.reading import SESSION_ENTRIES
 
 # Those that are meant to walk a whole table or index, each with why.
 WHOLE = {
@@ -19,7 +20,6 @@ WHOLE = {
     "sessions": "a page from the newest on: it stops at the limit",
     "setting_changes": "settings are few",
     "identity_changes": "keys are few",
-    "any_view": "stops at the first row of each",
     "head": "stops at the first row, from the end",
     "idle_sessions": "every session that is not ended, by the index of those",
     "session_entries": "walks the log from where the session started, once, to seal it",
@@ -77,6 +77,11 @@ def test_every_query_finds_its_rows_by_an_index(filled, name):
     assert name.endswith("_entry_indices") or not any("TEMP B-TREE" in step for step in steps), (
         steps
     )
+
+
+def test_the_entries_of_a_session_are_found_by_indexes(filled):
+    steps = plan(filled, SESSION_ENTRIES)
+    assert not [step for step in steps if step.startswith("SCAN")], steps
 
 
 def test_every_query_is_asked_somewhere():

@@ -9,7 +9,6 @@ import pytest
 
 from affidavit.core.canonical import encode_string
 from affidavit.core.entry import (
-    PAYLOAD_FIELDS,
     commitment,
     decode_entry,
     encode_entry,
@@ -17,6 +16,7 @@ from affidavit.core.entry import (
     is_commitment_to,
     read_at,
 )
+from affidavit.core.kinds import PAYLOAD_FIELDS
 from affidavit.core.merkle import (
     EMPTY_ROOT,
     Frontier,

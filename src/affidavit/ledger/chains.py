@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from affidavit.core.thought import ZERO_HASH
-from affidavit.core.views import SealRow, SessionRow, ThoughtRow
+from affidavit.core.views.sessions import SealRow, SessionRow
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.ledger.inputs import VerifyChain
 from affidavit.verify.findings import ChainCount, ChainReport
 from affidavit.verify.ports import LedgerSource, RawRow

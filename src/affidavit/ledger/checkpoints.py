@@ -28,7 +28,8 @@ from affidavit.core.checkpoint import (
 from affidavit.core.entry import Entry, encode_entry
 from affidavit.core.identity import Identity
 from affidavit.core.merkle import read_root
-from affidavit.core.views import NO_PAYLOAD, Payload, origin_row
+from affidavit.core.views.payload import NO_PAYLOAD, Payload
+from affidavit.core.views.signing import origin_row
 from affidavit.errors import (
     CannotVerify,
     ConflictError,

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from affidavit.core.entry import Entry, Source, commitment, encode_entry
 from affidavit.core.identity import Identity, derive_identity
 from affidavit.core.note import SigningKey, VerifierKey
-from affidavit.core.views import NO_PAYLOAD, Payload, key_row
+from affidavit.core.views.payload import NO_PAYLOAD, Payload
+from affidavit.core.views.signing import key_row
 from affidavit.errors import ConflictError, invalid
 from affidavit.ledger.context import Context
 from affidavit.ledger.ports import Reader, Writer

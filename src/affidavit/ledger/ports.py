@@ -9,7 +9,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from affidavit.core.entry import Entry
 from affidavit.core.merkle import Digest, Node
 from affidavit.core.note import SigningKey, VerifierKey
-from affidavit.core.views import Row, SealRow, SessionRow, TaskRow, ThoughtRow
+from affidavit.core.views import Row
+from affidavit.core.views.sessions import SealRow, SessionRow
+from affidavit.core.views.tasks import TaskRow
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.verify.findings import ChainReport
 from affidavit.verify.ports import LedgerSource, Repairer
 

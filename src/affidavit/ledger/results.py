@@ -8,7 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from affidavit.core.note import VerifierKey
-from affidavit.core.views import SealRow, SessionRow, TaskRow, ThoughtRow
+from affidavit.core.views.sessions import SealRow, SessionRow
+from affidavit.core.views.tasks import TaskRow
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.verify.findings import Finding
 
 

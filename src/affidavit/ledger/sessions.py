@@ -6,7 +6,9 @@ from affidavit.core.entry import Entry, Source, commitment, encode_entry
 from affidavit.core.merkle import complete_levels, levels_root
 from affidavit.core.moment import render_time
 from affidavit.core.session import Continued, Metadata, genesis
-from affidavit.core.views import Payload, SealRow, SessionRow, ThoughtRow, seal_row, session_row
+from affidavit.core.views.payload import Payload
+from affidavit.core.views.sessions import SealRow, SessionRow, seal_row, session_row
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.errors import ConflictError, IntegrityViolation
 from affidavit.ledger import results
 from affidavit.ledger.inputs import ListSessions, StartSession

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from affidavit.core.entry import Entry, Source, encode_entry
-from affidavit.core.views import setting_row
+from affidavit.core.views.settings import setting_row
 from affidavit.errors import invalid
 from affidavit.ledger.inputs import plain_string, read_id
 from affidavit.ledger.ports import Reader, Writer

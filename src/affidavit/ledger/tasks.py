@@ -8,7 +8,8 @@ from msgspec import UNSET
 
 from affidavit.core.entry import Entry, Source, commitment, encode_entry
 from affidavit.core.lifecycle import find_allowed
-from affidavit.core.views import Payload, TaskRow, attempt_after, task_row
+from affidavit.core.views.payload import Payload
+from affidavit.core.views.tasks import TaskRow, attempt_after, task_row
 from affidavit.errors import ConflictError, InputError, invalid
 from affidavit.ledger import results
 from affidavit.ledger.inputs import CreateTask, ListTasks, PatchTask, TransitionTask

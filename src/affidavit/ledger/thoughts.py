@@ -9,7 +9,7 @@ from affidavit.core.canonical import encode_string as quote
 from affidavit.core.entry import Source, encode_thought
 from affidavit.core.session import chain_hash, content_hash
 from affidavit.core.thought import ZERO_HASH, task_hash
-from affidavit.core.views import ThoughtRow
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.errors import ConflictError, InputError, invalid
 from affidavit.ledger import results
 from affidavit.ledger.inputs import ListThoughts, RecordThought

@@ -21,7 +21,9 @@ from typing import Any, Final
 from affidavit.core.entry import Entry, decode_entry
 from affidavit.core.merkle import Digest, leaf_hash
 from affidavit.core.thought import ZERO_HASH
-from affidavit.core.views import ROW_OF_KIND, SealRow, SessionRow, ThoughtRow, thought_row
+from affidavit.core.views import VIEW_OF_KIND
+from affidavit.core.views.sessions import SealRow, SessionRow
+from affidavit.core.views.thoughts import ThoughtRow, thought_row
 from affidavit.errors import InputError
 from affidavit.verify.damage import Damage
 from affidavit.verify.findings import UNCHECKED_ENGINE, UNCHECKED_TAIL, Findings, Report
@@ -247,7 +249,7 @@ class _Walk:
         if row is not None:
             self._rows.say_extra("thought_records", index)
         link: int | bool | None = True
-        if read.kind in ROW_OF_KIND:
+        if read.kind in VIEW_OF_KIND:
             link = self._rows.check(index, read)
         elif read.kind == "ledger.created":
             self._sessions.ledger_id = read.body["ledger_id"] if index == 0 else None

@@ -8,39 +8,25 @@ from typing import Any, Final
 from affidavit.core.entry import Entry, decode_entry, is_commitment_to
 from affidavit.core.views import (
     LINKS,
-    NO_PAYLOAD,
-    ROW_OF_KIND,
     TABLES,
-    Payload,
-    SessionRow,
-    TaskRow,
-    ThoughtRow,
+    VIEW_OF_KIND,
+    VIEWS,
+    View,
     find_differing,
-    key_row,
-    origin_row,
     payload_columns,
-    seal_row,
-    session_row,
-    setting_row,
-    task_row,
 )
+from affidavit.core.views.payload import Payload
+from affidavit.core.views.sessions import SessionRow
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.errors import InputError
 from affidavit.verify.damage import Damage
 from affidavit.verify.findings import Findings
 from affidavit.verify.ports import LedgerSource, RawRow, Repairer
-from affidavit.verify.tasks import TaskVersions
+from affidavit.verify.versions import Versions
 
-_COUNTED: Final = {
-    "thought_records": "thoughts",
-    "sessions": "sessions",
-    "seals": "seals",
-    "task_versions": "tasks",
-    "setting_changes": "settings",
-    "key_changes": "keys",
-    "origin_changes": "origins",
-}
-# The row types of every kind but a thought.
-_OTHER_ROWS: Final = tuple(kind for kind in TABLES if kind is not ThoughtRow)
+_COUNTED: Final = {view.table: view.counted for view in VIEWS}
+# The views of every kind but a thought.
+_OTHERS: Final = tuple(view for view in VIEWS if view.row is not ThoughtRow)
 _VERSIONS_MAX: Final = 20_000
 
 
@@ -89,7 +75,11 @@ class RowCheck:
         self._findings = findings
         self._repairer = repairer
         self._damage = damage
-        self._tasks = TaskVersions(source, findings, repairer, _VERSIONS_MAX)
+        self._versions = {
+            view.table: Versions(view, source, findings, repairer, _VERSIONS_MAX)
+            for view in VIEWS
+            if view.key
+        }
         self._cursors = {
             table: Cursor(source.rows(table), self._extra_of(table)) for table in TABLES.values()
         }
@@ -117,43 +107,49 @@ class RowCheck:
 
         Kinds without a row of their own have nobody to contradict them.
         """
-        row_type = ROW_OF_KIND.get(read.kind)
-        rows = {kind: self._cursors[TABLES[kind]].peek(index) for kind in _OTHER_ROWS}
-        if any(row is not None for kind, row in rows.items() if kind is not row_type):
+        view = VIEW_OF_KIND.get(read.kind)
+        rows = {one.table: self._cursors[one.table].peek(index) for one in _OTHERS}
+        if any(
+            row is not None and (view is None or table != view.table) for table, row in rows.items()
+        ):
             return "kind"
-        if row_type is None:
+        if view is None:
             return None
-        raw = rows[row_type]
+        raw = rows[view.table]
         if raw is None:
             return ""
-        actual = row_type._make(raw)
-        for name in payload_columns(read.kind):
-            committed, payload = read.body.get(name), _payload(actual, name)
+        actual = view.row._make(raw)
+        payloads = {name: _payload(actual, name) for name in payload_columns(read.kind)}
+        for name, payload in payloads.items():
+            committed = read.body.get(name)
             if committed is not None and not _is_payload_of(committed, payload):
                 return name
-        before = self._before(index, read)
-        if before is None and read.kind in ("task.updated", "task.deleted"):
-            return "task_id"
-        payloads = {name: _payload(actual, name) for name in payload_columns(read.kind)}
-        expected = derive(index, read, payloads, before)
-        links = LINKS.get(TABLES[row_type], ())
-        return next((name for name in find_differing(actual, expected) if name not in links), None)
+        before = self._before(index, read, view)
+        if view.find_misfit(read, before) is not None:
+            return view.key[0][1]
+        expected = view.derive(index, read, payloads, before)
+        differing = find_differing(actual, expected)
+        return next((name for name in differing if name not in view.links), None)
 
     def trust(self, index: int) -> list[Any]:
         """The rows of an entry that cannot be believed: taken for what was recorded."""
         found: list[Any] = []
-        for kind in _OTHER_ROWS:
-            if (raw := self._cursors[TABLES[kind]].take(index)) is not None:
-                found.append(kind._make(raw))
-                if kind is TaskRow:
-                    row = found[-1]
-                    self._tasks.keep(row, row.superseded_by)
+        for view in _OTHERS:
+            if (raw := self._cursors[view.table].take(index)) is not None:
+                found.append(view.row._make(raw))
+                if view.key:
+                    self._keep(view, found[-1], found[-1].superseded_by)
         return found
 
-    def _before(self, index: int, read: Entry) -> TaskRow | None:
-        if read.kind not in ("task.updated", "task.deleted"):
+    def _keep(self, view: View, row: Any, link: int | bool | None) -> None:
+        # What stands aside changes nothing of what is in force.
+        if row.superseded_by != row.log_index:
+            self._versions[view.table].keep(row, link)
+
+    def _before(self, index: int, read: Entry, view: View) -> Any:
+        if not view.key:
             return None
-        version = self._tasks.before(read.body["task_id"], index)
+        version = self._versions[view.table].before(view.name_of(read.body), index)
         return None if version is None else version.row
 
     def check(self, index: int, read: Entry) -> int | bool | None:
@@ -161,47 +157,48 @@ class RowCheck:
 
         Answers with where a session's row says that it ended; True where nothing is left to judge.
         """
-        row_type = ROW_OF_KIND[read.kind]
-        table = TABLES[row_type]
+        view = VIEW_OF_KIND[read.kind]
+        table = view.table
         self.count(table)
         raw = self._cursors[table].take(index)
         if raw is None:
             self._findings.add("view_missing", index, table, f"the {read.kind} has no row")
-        actual = None if raw is None else row_type._make(raw)
+        actual = None if raw is None else view.row._make(raw)
         payloads = self._check_payloads(index, read, table, actual)
-        if row_type is TaskRow:
-            self._check_task(index, read, payloads, actual)
+        if view.key:
+            self._check_version(index, read, view, payloads, actual)
             return True
-        expected = derive(index, read, payloads, None)
+        expected = view.derive(index, read, payloads, None)
         if isinstance(expected, SessionRow):
             expected = expected._replace(**self._true_end(expected, actual))
         self._compare(index, table, actual, expected)
-        if actual is None or row_type is not SessionRow:
+        if actual is None or not isinstance(expected, SessionRow):
             return True
-        ended: int | None = expected.ended_index
+        ended = expected.ended_index
         return ended if ended == actual.ended_index else True
 
-    def _check_task(
-        self, index: int, read: Entry, payloads: dict[str, Payload], actual: TaskRow | None
+    def _check_version(
+        self, index: int, read: Entry, view: View, payloads: dict[str, Payload], actual: Any
     ) -> None:
-        task_id = read.body["task_id"]
-        before = self._tasks.before(task_id, index)
-        if (before is None) != (read.kind == "task.created"):
-            said = "a task was created twice" if before else "the task was never created"
-            self._findings.add("chain_broken", index, "task_versions", said)
+        versions = self._versions[view.table]
+        before = versions.before(view.name_of(read.body), index)
+        misfit = view.find_misfit(read, None if before is None else before.row)
+        if misfit is not None:
+            self._findings.add("chain_broken", index, view.table, misfit)
             if actual is not None:
-                self._tasks.keep(actual, actual.superseded_by)
+                self._keep(view, actual, actual.superseded_by)
             return
-        if before is not None:
-            self._tasks.check_link_to(index, before)
-        expected: TaskRow = derive(index, read, payloads, None if before is None else before.row)
-        link = True if actual is None else actual.superseded_by
-        if link is not True and self._tasks.leads_on(expected, link):
-            self._compare(index, "task_versions", actual, expected._replace(superseded_by=link))
+        expected = view.derive(index, read, payloads, None if before is None else before.row)
+        aside = expected.superseded_by is not None
+        if before is not None and not aside:
+            versions.check_link_to(index, before)
+        link = True if actual is None or aside else actual.superseded_by
+        if link is not True and versions.leads_on(expected, link):
+            self._compare(index, view.table, actual, expected._replace(superseded_by=link))
         else:
-            self._compare(index, "task_versions", actual, expected)
+            self._compare(index, view.table, actual, expected)
             link = True
-        self._tasks.keep(expected, link)
+        self._keep(view, expected, link)
 
     def _compare(self, index: int, table: str, actual: Any, expected: Any) -> None:
         if actual is None:
@@ -262,21 +259,6 @@ def _is_payload_of(committed: Any, payload: Payload) -> bool:
     if not isinstance(text, str) or not isinstance(salt, bytes):
         return False
     return is_commitment_to(committed, salt, text)
-
-
-def derive(index: int, read: Entry, payloads: dict[str, Payload], before: TaskRow | None) -> Any:
-    """The row of an entry of any kind but a thought."""
-    if read.kind == "session.started":
-        return session_row(index, read, payloads.get("intent", NO_PAYLOAD))
-    if read.kind == "session.sealed":
-        return seal_row(index, read)
-    if read.kind == "setting.changed":
-        return setting_row(index, read)
-    if read.kind in ("key.added", "key.retired"):
-        return key_row(index, read, payloads.get("reason", NO_PAYLOAD))
-    if read.kind == "origin.changed":
-        return origin_row(index, read, payloads.get("reason", NO_PAYLOAD))
-    return task_row(index, read, payloads, before)
 
 
 def read_end(source: LedgerSource, index: int, session_id: str) -> tuple[str, ...] | None:

@@ -8,7 +8,9 @@ from typing import Any, Final
 from affidavit.core.entry import Entry
 from affidavit.core.merkle import Digest, complete_levels, levels_root
 from affidavit.core.session import METADATA_KEYS, genesis
-from affidavit.core.views import LINKS, SessionRow, ThoughtRow
+from affidavit.core.views import LINKS, SESSION_VIEWS
+from affidavit.core.views.sessions import SessionRow
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.verify.findings import Findings
 from affidavit.verify.ports import LedgerSource, Repairer
 from affidavit.verify.session_state import SessionState
@@ -26,7 +28,7 @@ _AFTER_SEAL: Final = frozenset(
 )
 # Kinds whose entries can be found again through the views; others only in the log itself.
 _IN_VIEWS: Final = frozenset(
-    ("session.started", "session.sealed", "session.ended", "thought.recorded")
+    ("session.ended", *(kind for view in SESSION_VIEWS for kind in view.kinds))
 )
 
 

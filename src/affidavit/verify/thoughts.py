@@ -16,7 +16,8 @@ from affidavit.core.moment import AT_US_MAX
 from affidavit.core.names import NAME_BYTES_MAX, is_name
 from affidavit.core.session import chain_hash, content_hash
 from affidavit.core.thought import THOUGHT_TYPES, task_hash
-from affidavit.core.views import ThoughtRow, find_differing, thought_row
+from affidavit.core.views import find_differing
+from affidavit.core.views.thoughts import ThoughtRow, thought_row
 from affidavit.errors import InputError
 from affidavit.verify.ports import RawRow
 

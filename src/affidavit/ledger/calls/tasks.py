@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from affidavit.core.views import TaskRow
+from affidavit.core.views.tasks import TaskRow
 from affidavit.ledger import results, tasks
 from affidavit.ledger.handle import Handle
 from affidavit.ledger.inputs import (

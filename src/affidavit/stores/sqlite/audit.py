@@ -9,11 +9,12 @@ from itertools import islice
 from typing import Any, Final
 
 from affidavit.core.merkle import Digest
-from affidavit.core.views import TABLES, SessionRow
+from affidavit.core.views import TABLES, View
+from affidavit.core.views.sessions import SessionRow
 from affidavit.errors import IntegrityViolation
 from affidavit.stores.sqlite.failures import SAYS_MORE
 from affidavit.stores.sqlite.queries import load_migrations, load_queries
-from affidavit.stores.sqlite.reading import SqliteReader
+from affidavit.stores.sqlite.reading import SESSION_ENTRIES, SqliteReader
 from affidavit.verify.ports import RawRow
 from affidavit.verify.session_state import SessionState
 
@@ -56,12 +57,15 @@ class SqliteAudit:
                 return
 
     def _one(self, name: str, *values: Any) -> Any:
+        return self._fetch(self._sql[name], *values)
+
+    def _fetch(self, sql: str, *values: Any) -> Any:
         keys = [as_stored(value) for value in values]
         try:
-            return self._connection.execute(self._sql[name], keys).fetchone()
+            return self._connection.execute(sql, keys).fetchone()
         except sqlite3.OperationalError as error:
             self._read_leniently(error)
-        return self._connection.execute(self._sql[name], keys).fetchone()
+        return self._connection.execute(sql, keys).fetchone()
 
     def _read_leniently(self, error: sqlite3.OperationalError) -> None:
         if self._is_lenient or "decode to UTF-8" not in str(error):
@@ -146,7 +150,7 @@ class SqliteAudit:
             )
             return [one.leaf for one in found if one.log_index < end and one.is_thought >= thoughts]
         values = {"session_id": session_id, "end": end}
-        inner = self._sql["session_thought_indices" if thoughts else "session_entry_indices"]
+        inner = self._sql["session_thought_indices"] if thoughts else SESSION_ENTRIES
         rows = self._connection.execute(
             f"SELECT leaf_hash FROM log WHERE log_index IN ({inner}) ORDER BY log_index", values
         )
@@ -160,9 +164,15 @@ class SqliteAudit:
         """Every session, oldest first."""
         return _names(self._rows(self._sql["session_ids"]), "session_id")
 
-    def task_before(self, task_id: str, index: int) -> RawRow | None:
-        """The version of a task before an index."""
-        row: RawRow | None = self._one("task_before", task_id, index)
+    def version_before(self, view: View, name: tuple[str, ...], index: int) -> RawRow | None:
+        """The version of a thing that was in force before an index."""
+        keys = " AND ".join(f"{column} = ?" for column, _ in view.key)
+        row: RawRow | None = self._fetch(
+            f"SELECT * FROM {view.table} WHERE {keys} AND log_index < ?"
+            " AND superseded_by IS NOT log_index ORDER BY log_index DESC LIMIT 1",
+            *name,
+            index,
+        )
         return row
 
     def nodes(self, tree: int, level: int, start: int, end: int) -> list[bytes]:

@@ -17,13 +17,6 @@ SELECT log_index, entry, leaf_hash FROM log WHERE log_index >= ? AND log_index <
 -- name: leaf_hashes
 SELECT leaf_hash FROM log WHERE log_index >= ? AND log_index < ? ORDER BY log_index;
 
--- name: any_view
-SELECT 1 WHERE EXISTS (SELECT 1 FROM thought_records) OR EXISTS (SELECT 1 FROM sessions)
-  OR EXISTS (SELECT 1 FROM task_versions) OR EXISTS (SELECT 1 FROM seals)
-  OR EXISTS (SELECT 1 FROM setting_changes) OR EXISTS (SELECT 1 FROM key_changes)
-  OR EXISTS (SELECT 1 FROM origin_changes) OR EXISTS (SELECT 1 FROM merkle_nodes)
-  OR EXISTS (SELECT 1 FROM idempotency_keys);
-
 -- name: task_tip
 -- The hash and type of the newest record of a task.
 SELECT hash, type FROM thought_records WHERE task_id = ? ORDER BY log_index DESC LIMIT 1;
@@ -104,15 +97,6 @@ SELECT log_index, leaf_hash, instr(entry, :thought) > 0 FROM log
 WHERE log_index >= :start AND instr(entry, :name) > 0
   AND (log_index = :start OR instr(entry, :started) = 0) ORDER BY log_index;
 
--- name: session_entry_indices
--- Every entry that names a session, below an index, in log order.
-SELECT log_index FROM sessions WHERE session_id = :session_id AND log_index < :end
-UNION SELECT log_index FROM thought_records INDEXED BY idx_trail_session
-  WHERE session_id = :session_id AND log_index < :end
-UNION SELECT log_index FROM seals WHERE session_id = :session_id AND log_index < :end
-UNION SELECT ended_index FROM sessions WHERE session_id = :session_id AND ended_index < :end
-ORDER BY 1;
-
 -- name: task_entry_indices
 -- Every entry that names a task, in log order.
 SELECT log_index FROM task_versions WHERE id = :task_id
@@ -132,10 +116,6 @@ SELECT * FROM task_versions WHERE id = ? ORDER BY log_index DESC LIMIT 1;
 
 -- name: task_version
 SELECT * FROM task_versions WHERE log_index = ?;
-
--- name: task_before
--- The version of a task before an index.
-SELECT * FROM task_versions WHERE id = ? AND log_index < ? ORDER BY log_index DESC LIMIT 1;
 
 -- name: supersede
 UPDATE task_versions SET superseded_by = ? WHERE log_index = ?;

@@ -12,15 +12,10 @@ from affidavit.core.entry import Entry, decode_entry, read_at
 from affidavit.core.lifecycle import TERMINAL_STATES
 from affidavit.core.merkle import Digest, Node, complete_levels
 from affidavit.core.tile import TILE_HEIGHT
-from affidavit.core.views import (
-    ROW_OF_KIND,
-    TABLES,
-    SealRow,
-    SessionRow,
-    TaskRow,
-    ThoughtRow,
-    text_columns,
-)
+from affidavit.core.views import SESSION_VIEWS, TABLES, VIEW_OF_KIND, text_columns
+from affidavit.core.views.sessions import SealRow, SessionRow
+from affidavit.core.views.tasks import TaskRow
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.errors import InputError, IntegrityViolation
 from affidavit.ledger.ports import KeyUse, SessionEntry, SessionHead, TaskFilter, TaskTip
 from affidavit.stores.sqlite.failures import SAYS_MORE
@@ -29,7 +24,17 @@ from affidavit.stores.sqlite.queries import load_queries
 LOG_TREE: Final = 0
 
 _PAGE = 512
+# What a log that somebody emptied leaves behind.
+_FILLED: Final = (*TABLES.values(), "merkle_nodes", "idempotency_keys")
 _EVERYTHING: Final = 2**62
+# Every entry that names a session, in log order: those with a row that does, and its end.
+SESSION_ENTRIES: Final = " UNION ".join(
+    f"SELECT log_index FROM {view.table} WHERE session_id = :session_id AND log_index < :end"
+    for view in SESSION_VIEWS
+) + (
+    " UNION SELECT ended_index FROM sessions"
+    " WHERE session_id = :session_id AND ended_index < :end ORDER BY 1"
+)
 
 
 class SqliteReader:
@@ -60,7 +65,7 @@ class SqliteReader:
 
     def has_views(self) -> bool:
         """Whether any view has a row: with an empty log, that is a log somebody emptied."""
-        return self._one("any_view") is not None
+        return any(self._execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in _FILLED)
 
     def last_at(self) -> int:
         """The time of the newest entry."""
@@ -87,7 +92,7 @@ class SqliteReader:
         """Where the log names a session, or a task, in log order."""
         if session_id is not None:
             values = {"session_id": session_id, "end": _EVERYTHING}
-            rows = self._execute(self._sql["session_entry_indices"], values)
+            rows = self._execute(SESSION_ENTRIES, values)
         else:
             rows = self._execute(self._sql["task_entry_indices"], {"task_id": task_id})
         return [row[0] for row in rows]
@@ -102,7 +107,7 @@ class SqliteReader:
         if not names:
             return {}
         columns = ", ".join(f"substr(CAST({name} AS BLOB), 1, ?)" for name in names)
-        sql = f"SELECT {columns} FROM {TABLES[ROW_OF_KIND[kind]]} WHERE log_index = ?"
+        sql = f"SELECT {columns} FROM {VIEW_OF_KIND[kind].table} WHERE log_index = ?"
         row = self._execute(sql, [*[bytes_max] * len(names), index]).fetchone()
         return dict(zip(names, row or [None] * len(names), strict=True))
 

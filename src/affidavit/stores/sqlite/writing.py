@@ -9,7 +9,10 @@ from typing import Any, Final
 from affidavit.core.merkle import Digest, complete_levels, leaf_hash
 from affidavit.core.moment import AT_US_MAX
 from affidavit.core.tile import TILE_HEIGHT, TILE_WIDTH
-from affidavit.core.views import TABLES, Row, SealRow, SessionRow, SettingRow, ThoughtRow
+from affidavit.core.views import TABLES, Row
+from affidavit.core.views.sessions import SealRow, SessionRow
+from affidavit.core.views.settings import SettingRow
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.errors import StoreError
 from affidavit.ledger.chains import verify_session_chain
 from affidavit.ledger.ports import KeyUse, SessionHead, TaskTip
