@@ -22,6 +22,7 @@ WHOLE = {
     "identity_changes": "keys are few",
     "head": "stops at the first row, from the end",
     "idle_sessions": "every session that is not ended, by the index of those",
+    "erasures": "walks the log, only when a text is gone that an export must account for",
     "session_entries": "walks the log from where the session started, once, to seal it",
 }
 

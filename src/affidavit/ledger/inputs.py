@@ -199,6 +199,16 @@ class Recover(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Note | None = None
 
 
+class Export(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which part of the log an evidence file is to hold, and what of it to keep back."""
+
+    session_id: Name | None = None
+    task_id: Name | None = None
+    record_id: Name | None = None
+    range: Name | None = None
+    withhold: tuple[Name, ...] = ()
+
+
 Schema = TypeVar("Schema", bound=Struct)
 
 _TEXTS: Final = frozenset(("content", "description"))

@@ -8,6 +8,7 @@ answer.
 from __future__ import annotations
 
 from affidavit.ledger.calls.decisions import Decisions
+from affidavit.ledger.calls.exports import Exports
 from affidavit.ledger.calls.log import Log
 from affidavit.ledger.calls.proof import Proof
 from affidavit.ledger.calls.sessions import Sessions
@@ -16,5 +17,5 @@ from affidavit.ledger.calls.signing import Signing
 from affidavit.ledger.calls.tasks import Tasks
 
 
-class Ledger(Decisions, Sessions, Tasks, Log, Proof, Signing, Settings):
+class Ledger(Decisions, Sessions, Tasks, Log, Proof, Exports, Signing, Settings):
     """A handle on one ledger; close it, or use it in a `with` block."""

@@ -117,6 +117,9 @@ SELECT * FROM task_versions WHERE id = ? ORDER BY log_index DESC LIMIT 1;
 -- name: task_version
 SELECT * FROM task_versions WHERE log_index = ?;
 
+-- name: task_version_indices
+SELECT log_index FROM task_versions WHERE id = ? ORDER BY log_index;
+
 -- name: supersede
 UPDATE task_versions SET superseded_by = ? WHERE log_index = ?;
 
@@ -130,6 +133,11 @@ WHERE s.log_index < ? ORDER BY s.log_index;
 SELECT c.log_index, log.entry FROM (
   SELECT log_index FROM key_changes UNION ALL SELECT log_index FROM origin_changes) AS c
 LEFT JOIN log ON log.log_index = c.log_index ORDER BY c.log_index;
+
+-- name: erasures
+-- What was erased, from the log itself.
+SELECT log_index, entry FROM log
+WHERE instr(entry, CAST('"kind":"payload.erased"' AS BLOB)) > 0 ORDER BY log_index;
 
 -- name: nodes
 SELECT hash FROM merkle_nodes WHERE tree = ? AND level = ? AND position >= ? AND position < ?

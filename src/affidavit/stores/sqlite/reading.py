@@ -13,6 +13,7 @@ from affidavit.core.lifecycle import TERMINAL_STATES
 from affidavit.core.merkle import Digest, Node, complete_levels
 from affidavit.core.tile import TILE_HEIGHT
 from affidavit.core.views import SESSION_VIEWS, TABLES, VIEW_OF_KIND, text_columns
+from affidavit.core.views.payload import Payload
 from affidavit.core.views.sessions import SealRow, SessionRow
 from affidavit.core.views.tasks import TaskRow
 from affidavit.core.views.thoughts import ThoughtRow
@@ -110,6 +111,16 @@ class SqliteReader:
         sql = f"SELECT {columns} FROM {VIEW_OF_KIND[kind].table} WHERE log_index = ?"
         row = self._execute(sql, [*[bytes_max] * len(names), index]).fetchone()
         return dict(zip(names, row or [None] * len(names), strict=True))
+
+    def payloads(self, start: int, end: int) -> dict[int, dict[str, Payload]]:
+        """The payloads kept for a stretch of the log; what was erased or lost has no text."""
+        found: dict[int, dict[str, Payload]] = {}
+        for row_type, table in TABLES.items():
+            sql = f"SELECT * FROM {table} WHERE log_index >= ? AND log_index < ?"
+            for values in self._execute(sql, (start, end)):
+                row = row_type._make(values)
+                found[row.log_index] = _row_payloads(row)
+        return found
 
     def read_log_nodes(self, nodes: Sequence[Node]) -> list[Digest]:
         """Hashes of the log's tree: kept ones as they are, others from the nearest kept level."""
@@ -292,6 +303,15 @@ class SqliteReader:
         ).fetchall()
         return [self.with_texts(TaskRow._make(row)) for row in rows], total
 
+    def task_version_indices(self, task_id: str) -> list[int]:
+        """Every entry of a task."""
+        return [index for (index,) in self._all("task_version_indices", task_id)]
+
+    def erasures(self) -> list[tuple[int, Entry]]:
+        """Every entry that erased payloads, oldest first."""
+        found = ((index, _read(entry, index)) for index, entry in self._all("erasures"))
+        return [(index, entry) for index, entry in found if entry.kind == "payload.erased"]
+
     def setting_changes(self, end: int) -> list[Entry]:
         """Changes of settings below an index, oldest first: as the log has them, not the view."""
         found = (_read(entry, index) for index, entry in self._all("setting_changes", end))
@@ -306,6 +326,14 @@ class SqliteReader:
         """What an idempotency key stood for."""
         row = self._one("find_key", key)
         return row and KeyUse._make(row)
+
+
+def _row_payloads(row: Any) -> dict[str, Payload]:
+    if isinstance(row, ThoughtRow):
+        # Nobody can record an empty content: where it is empty it was erased, or it is lost.
+        return {"content": Payload(row.content or None, None)}
+    names = [name for name in row._fields if f"{name}_salt" in row._fields]
+    return {name: Payload(getattr(row, name), getattr(row, f"{name}_salt")) for name in names}
 
 
 def _read(data: Any, index: int) -> Entry:
