@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import socket
 import sqlite3
 import stat
 from pathlib import Path
@@ -171,11 +172,22 @@ def test_a_loop_of_links_is_refused(tmp_path):
     assert refused(tmp_path / "trail.db") == "ERR_STORE_UNAVAILABLE"
 
 
-def test_a_device_or_a_pipe_is_refused(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", Path("/dev/null")):
-        with pytest.raises(StoreError):
-            affidavit.open(path)
+@EITHER_WAY
+def test_a_device_a_pipe_or_a_socket_is_refused_and_keeps_its_mode(tmp_path, readonly):
+    """All of them say they have no bytes; none is an empty file that could become a ledger."""
+    os.mkfifo(tmp_path / "pipe", mode=0o644)
+    (tmp_path / "device").symlink_to("/dev/null")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(tmp_path / "socket"))
+    held = os.open(tmp_path / "pipe", os.O_RDWR)  # so that nobody waits for its other end
+    before = stat.S_IMODE(os.stat("/dev/null").st_mode)
+    for name in ("pipe", "socket"):
+        assert refused(tmp_path / name, readonly=readonly) == "ERR_NOT_A_LEDGER"
+    os.close(held)
+    with pytest.raises(StoreError) as caught:
+        affidavit.open(tmp_path / "device", readonly=readonly)
+    assert caught.value.code == "ERR_NOT_A_LEDGER"
+    assert stat.S_IMODE(os.stat("/dev/null").st_mode) == before
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from affidavit.errors import StoreError
-from affidavit.stores.sqlite.failures import unavailable
+from affidavit.stores.sqlite.failures import not_a_ledger, unavailable
 
 MEMORY = ":memory:"
 
@@ -129,13 +129,21 @@ def is_cut(path: str, page_bytes: int) -> bool:
 
 
 def exists(path: str) -> bool:
-    """Whether there is anything at this path; a folder is refused."""
+    """Whether there is a file at this path; what is no ordinary file is refused.
+
+    A pipe would be waited for, and a device, which has no size either, taken for an empty ledger.
+    """
+    target = Path(path)
     try:
-        if Path(path).is_dir():
+        if target.is_dir():
             raise StoreError(f"{path} is a folder, not a ledger", hint="Name a file.")
-        return Path(path).exists()
+        if not target.exists():
+            return False
+        if not target.is_file():
+            raise not_a_ledger(path, "it is a device, a pipe or a socket")
     except OSError as error:
         raise unavailable(path, error) from None
+    return True
 
 
 def find_network_filesystem(path: str, mounts: str = "/proc/self/mounts") -> str | None:
