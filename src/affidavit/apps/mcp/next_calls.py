@@ -1,0 +1,128 @@
+"""A refusal in plain words, with the exact call that comes next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from affidavit.errors import AffidavitError
+
+_Given = Mapping[str, Any]
+
+
+def say_refusal(tool: str, given: _Given, error: AffidavitError) -> str:
+    """What was refused, why, and what to call next."""
+    make = _NEXT.get(error.code)
+    after = make(tool, given, error) if make else _again(tool, given, error)
+    return f"{tool} was refused: {error.message}. {after}"
+
+
+def _call(tool: str, **given: Any) -> str:
+    return f"{tool} {json.dumps(given, ensure_ascii=False)}"
+
+
+def _again(tool: str, given: _Given, error: AffidavitError) -> str:
+    del given
+    hint = error.hint or "Correct the call."
+    return f"{hint} Then call {tool} again."
+
+
+def _retry(tool: str, given: _Given, error: AffidavitError) -> str:
+    del given
+    return f"{error.hint} Call {tool} again with the same arguments in a moment.".strip()
+
+
+def _record(task_id: str, type_: str, **more: Any) -> str:
+    words = {"type": type_, "task_id": task_id, "agent_id": "<your name>", "content": "<why>"}
+    return _call("thought_record", **words, **more)
+
+
+def _writeback(tool: str, given: _Given, error: AffidavitError) -> str:
+    del given
+    task_id = str(error.details.get("task_id", "<task id>"))
+    return f"Call {_record(task_id, 'reflection')}, then {tool} again."
+
+
+def _reflection(tool: str, given: _Given, error: AffidavitError) -> str:
+    del error
+    session_id = str(given.get("session_id", "<session id>"))
+    call = _record("<its task id>", "reflection", session_id=session_id)
+    return f"Call {call}, then {tool} again."
+
+
+def _no_records(tool: str, given: _Given, error: AffidavitError) -> str:
+    del error
+    session_id = str(given.get("session_id", "<session id>"))
+    call = _record("<task id>", "decision", session_id=session_id)
+    return f"Call {call}, then {tool} again."
+
+
+def _continue(tool: str, given: _Given, error: AffidavitError) -> str:
+    session_id = str(error.details.get("session_id") or given.get("session_id", "<session id>"))
+    start = _call("audit_session_start", intent="<what you go on with>", continues=session_id)
+    return f"Call {start}, then {tool} with the new session_id."
+
+
+def _seal_first(tool: str, given: _Given, error: AffidavitError) -> str:
+    del error
+    session_id = str(given.get("session_id", "<session id>"))
+    return f"Call {_call('merkle_finalize', session_id=session_id)}, then {tool} again."
+
+
+def _end_first(tool: str, given: _Given, error: AffidavitError) -> str:
+    del error
+    session_id = str(given.get("continues", "<session id>"))
+    return f"Call {_call('audit_session_end', session_id=session_id)}, then {tool} again."
+
+
+def _start(tool: str, given: _Given, error: AffidavitError) -> str:
+    del given, error
+    start = _call("audit_session_start", intent="<what you are about to do>")
+    return f"Call {start}, then {tool} with the session_id it answers, or leave session_id out."
+
+
+def _another_id(tool: str, given: _Given, error: AffidavitError) -> str:
+    del error
+    rest = {name: item for name, item in given.items() if name != "session_id"}
+    return f"Leave session_id out to get a fresh one: {_call(tool, **rest)}"[:600]
+
+
+def _find(tool: str, given: _Given, error: AffidavitError) -> str:
+    del given, error
+    lists = "task_list" if tool.startswith("task") else "thought_record_list"
+    return f"Call {_call(lists, limit=20)} to see which there are, then {tool} again."
+
+
+def _move(tool: str, given: _Given, error: AffidavitError) -> str:
+    allowed = error.details.get("allowed") or ()
+    if not allowed:
+        return error.hint
+    first = _call(tool, **{**given, "to": allowed[0]}) if "to" in given else tool
+    return f"{error.hint} For example: {first}"[:600]
+
+
+def _verify(tool: str, given: _Given, error: AffidavitError) -> str:
+    del tool, error
+    which = {"session_id": given["session_id"]} if given.get("session_id") else {"all": True}
+    return f"Stop, tell the person, and call {_call('audit_verify_chain', **which)} to see where."
+
+
+_NEXT: Final[dict[str, Callable[[str, _Given, AffidavitError], str]]] = {
+    "ERR_WRITEBACK_REQUIRED": _writeback,
+    "ERR_CLOSING_REFLECTION_REQUIRED": _reflection,
+    "ERR_NO_RECORDS": _no_records,
+    "ERR_SESSION_SEALED": _continue,
+    "ERR_SESSION_ENDED": _continue,
+    "ERR_SESSION_OPEN": _end_first,
+    "ERR_SESSION_EXISTS": _another_id,
+    "ERR_SESSION_NOT_FOUND": _start,
+    "ERR_NOT_FINALIZED": _seal_first,
+    "ERR_NOT_FOUND": _find,
+    "ERR_INVALID_TRANSITION": _move,
+    "ERR_CHAIN_BROKEN": _verify,
+    "ERR_STORE_LOCKED": _retry,
+    "ERR_STORE_UNAVAILABLE": _retry,
+    "ERR_OUTCOME_UNKNOWN": _retry,
+    "HANDLER_ERROR": _retry,
+}

@@ -1,0 +1,107 @@
+"""One tool call from its arguments to its answer. Knows nothing of the protocol it came by."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from affidavit.apps.mcp import envelope
+from affidavit.apps.mcp.server_tools import SERVER_TOOLS
+from affidavit.apps.mcp.task_tools import TASK_TOOLS
+from affidavit.apps.mcp.tools import Facts, Mode, Registry, Request, Tool, choose
+from affidavit.apps.mcp.trail_tools import TRAIL_TOOLS
+from affidavit.core.entry import Source
+from affidavit.core.names import NAME_BYTES_MAX, is_name
+from affidavit.errors import AffidavitError
+from affidavit.ledger.handle import acting_for
+from affidavit.ledger.inputs import convert
+from affidavit.ledger.ledger import Ledger
+
+# Every tool there is, in the order they are listed. A new one joins here.
+TOOLS: Final[tuple[Tool, ...]] = (*TASK_TOOLS, *TRAIL_TOOLS, *SERVER_TOOLS)
+
+_log = logging.getLogger(__name__)
+
+
+class Peer:
+    """Who is at the other end of a connection, and the session it started last."""
+
+    def __init__(self) -> None:
+        self.session_id: str | None = None
+
+
+class Service:
+    """The tools of one ledger, ready to be called; calls may come from many threads."""
+
+    def __init__(
+        self, ledger: Ledger, *, mode: Mode = "full", tools: str = "core", bind_auto: bool = False
+    ) -> None:
+        self.ledger = ledger
+        self.tools: Registry = choose(TOOLS, mode, tools)
+        self.bind_auto = bind_auto
+        self.facts = Facts(mode, time.monotonic())
+
+    def call(
+        self,
+        tool: Tool,
+        given: Mapping[str, Any],
+        *,
+        client: tuple[str, str] | None = None,
+        peer: Peer | None = None,
+        idempotency_key: str | None = None,
+    ) -> envelope.Answer:
+        """Carry out one call; whatever happens, there is an answer."""
+        caller = client_name(client)
+        arguments = self._filled(tool, given, client, peer)
+        request = Request(self.facts, caller, idempotency_key)
+        ledger = acting_for(self.ledger, Source("claimed" if caller else "none", caller, "mcp"))
+        try:
+            checked = convert(tool.input, arguments)
+            answer = envelope.success(tool.name, tool.run(ledger, checked, request), tool.answer)
+        except AffidavitError as error:
+            return envelope.refusal(tool.name, arguments, error, inside=tool.refuses_inside)
+        except Exception:
+            # The trace is for the operator; it names places, never what was recorded.
+            _log.exception("%s failed", tool.name)
+            return envelope.bug(tool.name)
+        self._link(tool, answer, peer)
+        return answer
+
+    def _filled(
+        self,
+        tool: Tool,
+        given: Mapping[str, Any],
+        client: tuple[str, str] | None,
+        peer: Peer | None,
+    ) -> dict[str, Any]:
+        """The arguments, with what the connection can tell of those that are absent."""
+        filled = dict(given)
+        if not self.bind_auto:
+            return filled
+        known = {
+            "agent_id": client[0] if client and is_name(client[0]) else None,
+            "session_id": peer.session_id if peer else None,
+        }
+        for name in tool.binds:
+            if name not in filled and known[name] is not None:
+                filled[name] = known[name]
+        return filled
+
+    def _link(self, tool: Tool, answer: envelope.Answer, peer: Peer | None) -> None:
+        """Remember which session the connection is in."""
+        if peer is None:
+            return
+        if tool.name == "audit_session_start":
+            peer.session_id = answer.structure["data"]["session_id"]
+        elif tool.name == "audit_session_end":
+            peer.session_id = None
+
+
+def client_name(client: tuple[str, str] | None) -> str | None:
+    """A client's name and version as the ledger keeps them, or None where they are no name."""
+    if client is None:
+        return None
+    name = "/".join(part for part in client if part)
+    return name if is_name(name) and len(name.encode()) <= NAME_BYTES_MAX else None
