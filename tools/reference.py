@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import UNSET
 
+from affidavit.apps.mcp.schemas import input_schema
+from affidavit.apps.mcp.service import TOOLS
 from affidavit.errors import CODES
 from affidavit.ledger import results
 from affidavit.ledger.ledger import Ledger
@@ -82,6 +84,30 @@ def settings() -> Iterator[str]:
             else ", ".join(f"`{value}`" for value in allowed)
         )
         yield f"| `{name}` | `{known.default}` | {may_be} | {known.meaning} |"
+
+
+def tools() -> Iterator[str]:
+    """Every MCP tool: what a model is told of it, its arguments and the fields it answers."""
+    for tool in TOOLS:
+        schema = input_schema(tool.input)
+        required = schema.get("required", ())
+        named = [f"`{name}`" if name in required else f"`{name}`?" for name in schema["properties"]]
+        marks = [
+            word
+            for word, holds in (
+                ("`core`", tool.core),
+                ("reads only", tool.reads),
+                ("safe to repeat", tool.repeatable),
+                ("destructive", tool.destructive),
+                ("leaves no entry", tool.silent),
+            )
+            if holds
+        ]
+        yield f"### `{tool.name}`\n"
+        yield f"{textwrap.fill(tool.description, 118)}\n"
+        yield f"- Takes: {', '.join(named) or 'nothing'}"
+        yield f"- Answers: {_fields(tool.answer.__struct_fields__)}"
+        yield f"- {', '.join(marks) or 'writes'}\n"
 
 
 def codes() -> Iterator[str]:

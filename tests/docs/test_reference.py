@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from affidavit.apps.mcp.service import TOOLS
 from affidavit.errors import CODES
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.settings import SETTINGS
@@ -50,6 +51,10 @@ def test_every_error_code_is_documented() -> None:
 
 def test_every_finding_code_is_explained() -> None:
     assert [code for code in FINDING_CODES if f"| `{code}` |" not in text_of("errors.md")] == []
+
+
+def test_every_tool_is_documented() -> None:
+    assert [tool.name for tool in TOOLS if f"### `{tool.name}`" not in text_of("mcp.md")] == []
 
 
 def test_every_link_inside_the_documentation_leads_somewhere() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 from msgspec import Struct
 
+from affidavit.core.entry import Source
 from affidavit.errors import StoreError
 from affidavit.ledger import idempotency
 from affidavit.ledger.context import Context
@@ -16,6 +17,7 @@ from affidavit.ledger.inputs import read_id
 from affidavit.ledger.ports import Reader, Writer
 
 T = TypeVar("T")
+H = TypeVar("H", bound="Handle")
 
 
 class Handle:
@@ -90,6 +92,10 @@ class Handle:
         result, _, _ = self._context.store.write(unit, self._context.clock)
         return result
 
+    def check_writable(self) -> None:
+        """Refuse as a write would be refused now; nothing is written."""
+        self._context.store.write(lambda tx: tx.size(), self._context.clock)
+
     def describe(self) -> dict[str, Any]:
         """Facts about this ledger for a person: where it is, how large, what clock it runs on."""
         size, last_at = self._read(lambda reader: (reader.size(), reader.last_at()))
@@ -100,3 +106,9 @@ class Handle:
             "clock_ahead_us": max(0, last_at - self._context.clock()),
             **self._context.store.describe(),
         }
+
+
+def acting_for(handle: H, src: Source) -> H:
+    """The same ledger for one call that came in another way; it needs no closing."""
+    context = handle._context._replace(src=src)  # noqa: SLF001 - of this module
+    return type(handle)(context, lambda: None)

@@ -6,7 +6,15 @@ import argparse
 from typing import Final
 
 from affidavit.apps.cli.noun_arguments import add_sessions, add_signing, add_tasks
-from affidavit.apps.cli.parsing import Commands, Parser, add_command, add_common, add_key, add_set
+from affidavit.apps.cli.parsing import (
+    Commands,
+    Parser,
+    add_command,
+    add_common,
+    add_key,
+    add_set,
+    add_tool_choice,
+)
 
 # The same words as in the input schemas, which are too heavy to load here; a test compares them.
 THOUGHT_TYPES: Final = ("plan", "analysis", "decision", "reflection")
@@ -42,7 +50,7 @@ def build_parser() -> Parser:
     add_common(parser)
     for add in (_add_init, _add_settings, _add_record, _add_thoughts, add_sessions, add_tasks):
         add(commands)
-    for add in (_add_verify, add_signing, _add_rebuild, _add_doctor, _add_version):
+    for add in (_add_verify, add_signing, _add_rebuild, _add_mcp, _add_doctor, _add_version):
         add(commands)
     return parser
 
@@ -132,6 +140,21 @@ def _add_rebuild(commands: Commands) -> None:
         "This removes traces of tampering: keep a copy of the file, and run --check, first.",
     )
     parser.add_argument("--check", action="store_true", help="only say what differs")
+
+
+def _add_mcp(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "mcp",
+        "mcp:mcp",
+        "serve an MCP client over standard input and output",
+        "An agent's client starts this by itself; docs/howto/connect-a-client.md shows how. "
+        "Makes the ledger where there is none.",
+    )
+    add_tool_choice(parser)
+    parser.add_argument(
+        "--no-create", action="store_true", help="refuse to start where there is no ledger"
+    )
 
 
 def _add_doctor(commands: Commands) -> None:

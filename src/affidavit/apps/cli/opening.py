@@ -34,6 +34,12 @@ def open_for_writing(args: argparse.Namespace) -> Ledger:
     return _open(args, readonly=False, create=False)
 
 
+def open_for_serving(args: argparse.Namespace) -> Ledger:
+    """The ledger as a server needs it; what it says goes to stderr."""
+    writes = args.mode == "full"
+    return _open(args, readonly=not writes, create=writes and not args.no_create)
+
+
 def create(args: argparse.Namespace, settings: Mapping[str, Value]) -> Ledger:
     """A new ledger, with settings of its own."""
     return _open(args, readonly=False, create=True, settings=settings)

@@ -13,6 +13,10 @@ from affidavit.errors import InputError
 
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
+# The same words as the server has, which is too heavy to load here; a test compares them.
+MODES: Final = ("full", "readonly", "minimal")
+BINDINGS: Final = ("none", "auto")
+
 Commands = Any  # argparse's own type for sub-commands is private
 
 
@@ -95,6 +99,28 @@ def add_set(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="choose a setting; may be repeated (`affidavit settings` explains each)",
+    )
+
+
+def add_tool_choice(parser: argparse.ArgumentParser) -> None:
+    """What an MCP server offers, and how it treats what a client leaves out."""
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        default="full",
+        help="full; readonly: the file cannot be written; minimal: ping and health only",
+    )
+    parser.add_argument(
+        "--tools",
+        default="core",
+        metavar="NAMES",
+        help="core (the default), all, or names with commas between them",
+    )
+    parser.add_argument(
+        "--bind",
+        choices=BINDINGS,
+        default="none",
+        help="auto: an agent_id or session_id that is left out is filled from the connection",
     )
 
 

@@ -1,1 +1,1 @@
-"""The MCP server: tools for agents, over stdio and HTTP. Only `server`, `stdio` and `http` import the SDK."""
+"""The MCP server: tools for agents. Only `server`, `stdio` and `http` import the SDK."""

@@ -26,7 +26,7 @@ def examine(ledger: Ledger, facts: Facts) -> Health:
     try:
         found = ledger.describe()
         shown = {name: found[name] for name in _SHOWN if name in found}
-        shown["last_checkpoint"] = ledger.signed_size or None
+        shown["last_checkpoint"] = ledger.last_checkpoint()
         if not ledger.readonly:
             ledger.check_writable()
     except AffidavitError as error:

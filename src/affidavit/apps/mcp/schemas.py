@@ -1,6 +1,6 @@
 """JSON Schemas of tools, made from the structs that check inputs and shape answers.
 
-What a model reads must be short: titles, defaults of null and definitions used once are folded away.
+What a model reads must be short: titles and defaults of null go, definitions are folded in.
 """
 
 from __future__ import annotations

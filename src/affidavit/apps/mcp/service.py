@@ -13,7 +13,7 @@ from affidavit.apps.mcp.task_tools import TASK_TOOLS
 from affidavit.apps.mcp.tools import Facts, Mode, Registry, Request, Tool, choose
 from affidavit.apps.mcp.trail_tools import TRAIL_TOOLS
 from affidavit.core.entry import Source
-from affidavit.core.names import NAME_BYTES_MAX, is_name
+from affidavit.core.names import is_name
 from affidavit.errors import AffidavitError
 from affidavit.ledger.handle import acting_for
 from affidavit.ledger.inputs import convert
@@ -21,6 +21,12 @@ from affidavit.ledger.ledger import Ledger
 
 # Every tool there is, in the order they are listed. A new one joins here.
 TOOLS: Final[tuple[Tool, ...]] = (*TASK_TOOLS, *TRAIL_TOOLS, *SERVER_TOOLS)
+
+
+def check_tools(wanted: str) -> None:
+    """Refuse a choice of tools that names one there is not."""
+    choose(TOOLS, "full", wanted)
+
 
 _log = logging.getLogger(__name__)
 
@@ -62,8 +68,7 @@ class Service:
             answer = envelope.success(tool.name, tool.run(ledger, checked, request), tool.answer)
         except AffidavitError as error:
             return envelope.refusal(tool.name, arguments, error, inside=tool.refuses_inside)
-        except Exception:
-            # The trace is for the operator; it names places, never what was recorded.
+        except Exception:  # noqa: BLE001 - the client gets an answer, the operator the trace
             _log.exception("%s failed", tool.name)
             return envelope.bug(tool.name)
         self._link(tool, answer, peer)
@@ -104,4 +109,4 @@ def client_name(client: tuple[str, str] | None) -> str | None:
     if client is None:
         return None
     name = "/".join(part for part in client if part)
-    return name if is_name(name) and len(name.encode()) <= NAME_BYTES_MAX else None
+    return name if is_name(name) else None

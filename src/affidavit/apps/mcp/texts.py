@@ -7,18 +7,18 @@ from typing import Final
 
 # The first 300 bytes stand alone: some clients show no more.
 INSTRUCTIONS: Final = """\
-Affidavit keeps the sworn record of your work. Call thought_record when you choose between options, \
-before an edit that is hard to undo, and before saying done: what, why, what else, what is in doubt. \
-Call task_create when work begins; a task needs a record before it is DONE.
+Affidavit keeps the sworn record of your work. Call thought_record when you choose between
+options, before an edit that is hard to undo, and before saying done: what, why, what else, what
+is in doubt. Call task_create when work begins; a task needs a record before it is DONE.
 
-For work that must be provable: audit_session_start {intent}, thought_record with its session_id as \
-you go, audit_verify_chain, a thought_record of type reflection, merkle_finalize, merkle_root, \
+For work that must be provable: audit_session_start {intent}, thought_record with its session_id
+as you go, audit_verify_chain, a thought_record of type reflection, merkle_finalize, merkle_root,
 audit_session_end, in this order.
 
-Records cannot be changed or deleted. To correct one, record another that names its id. Never record \
-secrets. An answer is {"ok": true, "data"} or {"ok": false, "error"}; the task_* tools report a \
-refusal as data.ok = false. A refusal says what to call next. To make a retry safe, send the same \
-_meta["affidavit/idempotency-key"] with the same arguments.
+Records cannot be changed or deleted. To correct one, record another that names its id. Never
+record secrets. An answer is {"ok": true, "data"} or {"ok": false, "error"}; the task_* tools tell
+a refusal as data.ok = false. A refusal says what to call next. To make a retry safe, send the
+same _meta["affidavit/idempotency-key"] with the same arguments.
 """
 
 PROMPT: Final = "proof_grade_task"
@@ -58,11 +58,14 @@ def proof_grade_task(title: str, agent: str) -> str:
         [
             f"Do this task so that its record can be proved: {title}",
             "",
-            "Make these calls in this order. <task id> is data.id of the answer to step 1, "
-            "<session id> is data.session_id of the answer to step 2. Write your own words as "
-            "content; do the work between steps 3 and 5, and record every choice you make as in "
-            "step 4. If step 5 does not answer valid: true, stop and say so. The reflection must "
-            "come before merkle_finalize: what is recorded later is not in the root.",
+            (
+                "Make these calls in this order. <task id> is data.id of the answer to step 1, "
+                "<session id> is data.session_id of the answer to step 2. Write your own words as "
+                "content; do the work between steps 3 and 5, and record each choice you make as "
+                "in step 4. If step 5 does not answer valid: true, stop and say so. The "
+                "reflection comes before merkle_finalize: what is recorded later is not in the "
+                "root."
+            ),
             "",
             *lines,
             "",

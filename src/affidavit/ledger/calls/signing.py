@@ -16,6 +16,12 @@ class Signing(Handle):
         """Sign the log as it is committed; the first time, a key is made."""
         return _describe(checkpoints.checkpoint(self._context))
 
+    def last_checkpoint(self) -> int | None:
+        """How large the log was when this machine last signed it; None where it never did."""
+        if not self._read(keys.read_identity).spans:
+            return None
+        return checkpoints.signed_size(self._context) or None
+
     def list_keys(self) -> list[Key]:
         """Every key of the log's present name, oldest first."""
         context = self._context

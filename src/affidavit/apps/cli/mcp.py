@@ -1,0 +1,34 @@
+"""`affidavit mcp`: the MCP server for one client, over stdin and stdout."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import NoReturn
+
+from affidavit.apps.cli.opening import open_for_serving
+from affidavit.apps.cli.render import show_error
+from affidavit.errors import CODES, AffidavitError
+
+_CANNOT_OPEN = CODES["ERR_STORE_UNAVAILABLE"].exit_code
+
+
+def mcp(args: argparse.Namespace) -> NoReturn:
+    """Serve until stdin ends; stdout is the wire, so that a refusal goes to stderr alone."""
+    from affidavit.apps.mcp.service import Service, check_tools  # noqa: PLC0415 - after parsing
+
+    try:
+        check_tools(args.tools)
+    except AffidavitError as error:
+        show_error(error, as_json=False)
+        sys.exit(CODES[error.code].exit_code)
+    try:
+        ledger = open_for_serving(args)
+    except AffidavitError as error:
+        show_error(error, as_json=False)
+        sys.exit(_CANNOT_OPEN)
+    service = Service(ledger, mode=args.mode, tools=args.tools, bind_auto=args.bind == "auto")
+    from affidavit.apps.mcp.stdio import run  # noqa: PLC0415 - the SDK takes a second to load
+
+    run(service)
+    sys.exit(0)

@@ -1,0 +1,125 @@
+"""Serving one client over stdin and stdout, until stdin ends or a signal comes.
+
+stdout is the wire: nothing else is ever written to it. What was asked before stdin ended is still
+answered; what was acknowledged is on disk.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, Final, Self
+
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from affidavit.apps.mcp.server import make_server
+from affidavit.apps.mcp.service import Service
+
+_DRAIN_S_MAX: Final = 30
+
+
+class _Asked:
+    """The requests that were read and not answered yet, by id."""
+
+    def __init__(self) -> None:
+        self._ids: set[Any] = set()
+
+    def note_read(self, message: Any) -> None:
+        """A request waits for its answer; one that is cancelled gets none."""
+        if isinstance(message, JSONRPCRequest):
+            self._ids.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method.endswith("/cancelled"):
+            self._ids.discard((message.params or {}).get("requestId"))
+
+    def note_sent(self, message: Any) -> None:
+        """An answer is on its way."""
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._ids.discard(message.id)
+
+    async def drain(self) -> None:
+        """Wait until everything asked is answered."""
+        with anyio.move_on_after(_DRAIN_S_MAX):
+            while self._ids:  # noqa: ASYNC110 - only at the end, where nobody is in a hurry
+                await anyio.sleep(0.005)
+
+
+class _Reading:
+    """Messages from the client; their end waits for the answers to them."""
+
+    def __init__(self, inner: Any, asked: _Asked) -> None:
+        self._inner = inner
+        self._asked = asked
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            item = await self._inner.__anext__()
+        except StopAsyncIteration:
+            await self._asked.drain()
+            raise
+        self._asked.note_read(getattr(item, "message", None))
+        return item
+
+
+class _Writing:
+    """Messages to the client."""
+
+    def __init__(self, inner: Any, asked: _Asked) -> None:
+        self._inner = inner
+        self._asked = asked
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._inner.aclose()
+
+    async def send(self, item: Any) -> None:
+        """Hand a message over to be written."""
+        await self._inner.send(item)
+        self._asked.note_sent(item.message)
+
+
+def run(service: Service) -> None:
+    """Serve until stdin ends or SIGTERM or SIGINT comes; then close the ledger and leave."""
+    try:
+        anyio.run(_serve, make_server(service), service.ledger.close)
+    finally:
+        service.ledger.close()
+
+
+async def _serve(server: Server[Any], close: Callable[[], None]) -> None:
+    asked = _Asked()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_leave_on_signal, asked, close)
+        async with stdio_server() as (read_stream, write_stream):
+            await server.run(
+                _Reading(read_stream, asked),
+                _Writing(write_stream, asked),
+                server.create_initialization_options(),
+            )
+        group.cancel_scope.cancel()
+
+
+async def _leave_on_signal(asked: _Asked, close: Callable[[], None]) -> None:
+    """Answer what was asked, close the ledger, and go: the thread at stdin would wait for ever."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            await asked.drain()
+            await anyio.sleep(0.05)  # the last answer is being written
+            close()
+            sys.stderr.flush()
+            os._exit(0)
