@@ -165,6 +165,7 @@ TASK = {"project_id": NAME, "description": TEXT, "priority": NAME, "assignee": N
 
 ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     "close": {},
+    "check_writable": {},
     "describe": {},
     "next_actions": {},
     "record_thought": {
@@ -246,6 +247,7 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     "verify": {"progress": FUNCTION},
     "rebuild": {"check": FLAG},
     "checkpoint": {},
+    "last_checkpoint": {},
     "list_keys": {},
     "add_key": {"by": NAME, "reason": NOTE},
     "retire_key": {"vkey": required(NAME), "by": NAME, "reason": NOTE},
