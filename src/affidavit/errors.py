@@ -20,13 +20,14 @@ class AffidavitError(Exception):
     """Base of all: a stable code, a hint, and details a program can read."""
 
     default_code = "HANDLER_ERROR"
+    default_hint = ""
 
     def __init__(
         self, message: str, *, code: str | None = None, hint: str = "", **details: Any
     ) -> None:
         super().__init__(message)
         self.code = code or self.default_code
-        self.hint = hint
+        self.hint = hint or self.default_hint
         self.details: dict[str, Any] = details
 
     @property
@@ -48,6 +49,7 @@ class InputError(AffidavitError, ValueError):
     """Something in the call is not acceptable; `.field` names the argument."""
 
     default_code = "INVALID_PARAMS"
+    default_hint = "Correct it and call again."
 
     @property
     def field(self) -> str | None:
@@ -122,6 +124,4 @@ CODES: dict[str, CodeInfo] = {
 
 def invalid(field: str, message: str, *, hint: str = "", code: str | None = None) -> InputError:
     """An `InputError` that names its field first, the way every surface prints it."""
-    return InputError(
-        f"{field}: {message}", code=code, hint=hint or "Correct it and call again.", field=field
-    )
+    return InputError(f"{field}: {message}", code=code, hint=hint, field=field)

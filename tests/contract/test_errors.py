@@ -128,6 +128,7 @@ BAD_INPUT = {
     "an empty name": lambda ledger: record(ledger, task_id=""),
     "a number for a text": lambda ledger: record(ledger, content=5),
     "an empty content": lambda ledger: record(ledger, content=""),
+    "a lone surrogate": lambda ledger: record(ledger, content="a\ud800b"),
     "a control character": lambda ledger: record(ledger, agent_id="a\nb"),
     "a name too long": lambda ledger: record(ledger, task_id="x" * 513),
     "a page too long": lambda ledger: ledger.list_tasks(limit=501),

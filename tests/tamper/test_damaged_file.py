@@ -14,7 +14,7 @@ import pytest
 import affidavit
 from affidavit import ConflictError, IntegrityViolation, StoreError
 from affidavit.core.views import TABLES
-from tamper.attack import NOW_US, looking, tampering
+from tamper.attack import NOW_US, looking, open_for_writing, tampering
 from tamper.forge import thought_at
 
 ROUNDS, LONG_ROUNDS = 100, 1_500
@@ -212,3 +212,29 @@ def test_another_kind_of_file_is_no_ledger(victim: Path) -> None:
     with pytest.raises(StoreError) as caught:
         affidavit.open(victim, readonly=True)
     assert caught.value.code == "ERR_NOT_A_LEDGER"
+
+
+LAST = "(SELECT max(log_index) FROM log)"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        f"DELETE FROM log WHERE log_index = {LAST}",
+        f"UPDATE log SET log_index = {2**63 - 1} WHERE log_index = {LAST}",
+    ],
+    ids=["the last entry gone, its row left", "no index left behind the last entry"],
+)
+def test_nothing_is_recorded_behind_a_damaged_end_and_nobody_is_told_it_was_there_before(
+    victim: Path, change: str
+) -> None:
+    with open_for_writing(victim) as ledger:
+        ledger.record_thought(type="plan", task_id="t", agent_id="a", content="c")
+    with tampering(victim) as connection:
+        connection.execute(change)
+    with open_for_writing(victim) as ledger:
+        for content in ("once", "and again"):
+            with pytest.raises(IntegrityViolation) as caught:
+                ledger.record_thought(type="plan", task_id="t", agent_id="a", content=content)
+            assert caught.value.hint
+            assert ledger.list_thoughts(task_id="t")[-1].content == "c"

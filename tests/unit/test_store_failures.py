@@ -77,6 +77,7 @@ def test_only_a_lock_is_waited_for():
         ("UNIQUE constraint failed: thought_records.id", "ERR_DUPLICATE_RECORD"),
         ("UNIQUE constraint failed: thought_records.hash", "ERR_DUPLICATE_RECORD"),
         ("UNIQUE constraint failed: log.log_index", "ERR_INTEGRITY"),
+        ("UNIQUE constraint failed: thought_records.log_index", "ERR_INTEGRITY"),
         ("the log is append-only", "ERR_INTEGRITY"),
     ],
 )

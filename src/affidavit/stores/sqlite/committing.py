@@ -82,9 +82,7 @@ class Committer:
         finally:
             surely(lambda: self._come_to_rest(connection, writer, batch))
 
-    def _explain(
-        self, connection: sqlite3.Connection, error: sqlite3.Error | UnicodeDecodeError
-    ) -> AffidavitError:
+    def _explain(self, connection: sqlite3.Connection, error: failures.Raised) -> AffidavitError:
         """What went wrong; a file that became newer, or something else, is told as that."""
         with contextlib.suppress(*failures.RAISED):
             if connection.in_transaction:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from typing import Final
+from typing import Final, get_args
 
 from affidavit.errors import AffidavitError, ConflictError, IntegrityViolation, StoreError
 
 # What the module raises when SQLite fails. The second: its message quotes bytes that are no text.
-RAISED: Final = (sqlite3.Error, UnicodeDecodeError)
+# The third: a forged index leaves no room for the next one.
+Raised = sqlite3.Error | UnicodeDecodeError | OverflowError
+RAISED: Final = get_args(Raised)
 SAYS_MORE: Final = "Keep the file as it is; `affidavit verify` says more."
 _NO_PLACE: Final = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_READONLY_CANTINIT)
 _OF_THE_STORE: Final = (
@@ -24,16 +26,16 @@ _OF_THE_STORE: Final = (
 )
 
 
-def primary_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
+def primary_code(error: Raised) -> int:
     """The primary result code: the extended ones keep it in their low byte."""
     return _extended_code(error) & 0xFF
 
 
-def _extended_code(error: sqlite3.Error | UnicodeDecodeError) -> int:
+def _extended_code(error: Raised) -> int:
     return int(getattr(error, "sqlite_errorcode", 0))
 
 
-def is_of_the_store(error: sqlite3.Error | UnicodeDecodeError) -> bool:
+def is_of_the_store(error: Raised) -> bool:
     """Whether this concerns the disk or the file, not one caller's unit."""
     return primary_code(error) in _OF_THE_STORE
 
@@ -49,10 +51,12 @@ def is_busy(error: sqlite3.Error) -> bool:
     return primary_code(error) in busy
 
 
-def translate(error: sqlite3.Error | UnicodeDecodeError, path: str) -> AffidavitError:
+def translate(error: Raised, path: str) -> AffidavitError:
     """The error a caller gets for what SQLite said."""
     if isinstance(error, UnicodeDecodeError):
         return damaged(path, "SQLite: what is said of it is no text")
+    if isinstance(error, OverflowError):
+        return damaged(path, "its newest index is the largest there can be")
     if isinstance(error, sqlite3.IntegrityError):
         return translate_constraint(error)
     code = primary_code(error)
@@ -129,8 +133,8 @@ def not_a_ledger(path: str, why: str) -> StoreError:
 def translate_constraint(error: sqlite3.IntegrityError) -> AffidavitError:
     """What the schema refuses: the same record a second time, or what no call would write."""
     said = str(error)
-    if "thought_records" in said:
-        what = "hash" if said.endswith("hash") else "id"
+    if said.endswith(("thought_records.id", "thought_records.hash")):
+        what = said.rpartition(".")[2]
         return ConflictError(
             f"thought_record: duplicate {what}",
             code="ERR_DUPLICATE_RECORD",
