@@ -61,5 +61,11 @@ def open(  # noqa: A001 - the public name
     from affidavit.apps.wiring import open_ledger  # noqa: PLC0415 - keeps the import cheap
 
     return open_ledger(
-        path, readonly=readonly, create=create, settings=settings, clock=clock, id_fn=id_fn
+        path,
+        readonly=readonly,
+        create=create,
+        settings=settings,
+        clock=clock,
+        id_fn=id_fn,
+        signs_at_close=True,
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import affidavit
-from affidavit.apps import places, signing_files
+from affidavit.apps import places, signing_files, wiring
 from affidavit.core.checkpoint import check_checkpoint, parse_checkpoint
 from affidavit.core.merkle import leaf_hash, tree_root
 from affidavit.core.note import check_note, parse_note, parse_verifier_key
@@ -119,6 +119,7 @@ def test_a_key_file_that_holds_something_else_is_told_of(ledger, home):
         with pytest.raises(StoreError, match="not a signing key") as caught:
             ledger.checkpoint()
         assert kept.decode()[-20:-1] not in str(caught.value)
+    secret.write_bytes(kept)
 
 
 def test_a_second_key_signs_beside_the_first_and_then_alone(ledger):
@@ -169,7 +170,7 @@ def test_an_older_copy_put_back_is_not_signed(path, home):
         think(ledger)
         newest = ledger.checkpoint()
     shutil.copyfile(older, path)
-    with affidavit.open(path) as ledger:
+    with wiring.open_ledger(path) as ledger:
         with pytest.raises(IntegrityViolation, match="nothing is signed") as caught:
             ledger.checkpoint()
         assert caught.value.details["finding"] == "tail_removed"
@@ -205,7 +206,7 @@ def test_a_copy_from_before_the_first_key_is_not_signed(path, home):
 def test_of_two_copies_only_the_one_that_signed_first_goes_on(path, home):
     with affidavit.open(path) as ledger:
         ledger.checkpoint()
-    with affidavit.open(copy_of(path, "copy.db")) as copied, affidavit.open(path) as ledger:
+    with wiring.open_ledger(copy_of(path, "copy.db")) as copied, affidavit.open(path) as ledger:
         think(ledger, "here")
         think(copied, "there")
         ledger.checkpoint()
@@ -351,6 +352,115 @@ def test_a_reader_signs_but_makes_no_key(path, home):
         with pytest.raises(ConflictError):
             reader.add_key()
     assert len(list((home / "keys").iterdir())) == 1
+
+
+def seal(ledger):
+    session = ledger.start_session(intent="i").session_id
+    ledger.record_thought(type="plan", task_id="t", agent_id="a", content="c", session_id=session)
+    return ledger.seal_session(session)
+
+
+def guarded_size(home):
+    [guard] = (home / "state").glob("*/checkpoint")
+    return parse_checkpoint(guard.read_bytes()).claims.size
+
+
+def test_a_ledger_with_a_key_is_signed_at_every_seal_and_when_it_is_closed(path, home):
+    with affidavit.open(path) as ledger:
+        assert seal(ledger).warnings == ledger_warnings(ledger)
+        assert not (home / "keys").exists()  # nobody asked for a key
+        ledger.checkpoint()
+        think(ledger)
+        seal(ledger)
+        assert guarded_size(home) == len(ledger)
+        think(ledger)
+        size = len(ledger)
+        assert guarded_size(home) == size - 1
+    assert guarded_size(home) == size
+    with affidavit.open(path) as ledger:
+        pass
+    with wiring.open_ledger(path) as ledger:  # as a command of a moment opens it
+        think(ledger)
+    assert guarded_size(home) == size
+
+
+def ledger_warnings(ledger):
+    """What a seal says of a session without a closing reflection, and nothing else."""
+    session = ledger.start_session(intent="i").session_id
+    ledger.record_thought(type="plan", task_id="t", agent_id="a", content="c", session_id=session)
+    return ledger.seal_session(session).warnings
+
+
+def test_a_seal_stands_though_it_cannot_be_signed(path, home):
+    ledger = affidavit.open(path)
+    before = ledger_warnings(ledger)
+    ledger.checkpoint()
+    [secret] = (home / "keys").iterdir()
+    secret.rename(home / "away")
+    sealed = seal(ledger)
+    assert [said for said in sealed.warnings if said not in before] == [sealed.warnings[-1]]
+    assert "not signed" in sealed.warnings[-1]
+    with pytest.warns(RuntimeWarning, match="not signed"):
+        ledger.close()
+    with affidavit.open(path) as ledger:
+        assert ledger.merkle_root(sealed.session_id).root == sealed.root
+        (home / "away").rename(secret)
+        assert ledger.checkpoint().size == len(ledger)
+
+
+def test_a_seal_waits_only_a_moment_for_who_signs(ledger, home, monkeypatch):
+    origin = ledger.checkpoint().origin
+    monkeypatch.setattr(signing_files, "HURRY_S", 0.05)
+    with signing_files.GuardFolder(places.state_folder).hold(origin):
+        assert "another process has been signing" in seal(ledger).warnings[-1]
+
+
+def test_a_key_that_no_view_shows_is_not_followed_by_a_second_one(path, home):
+    with affidavit.open(path) as ledger:
+        ledger.checkpoint()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TRIGGER key_changes_refuses_delete")
+        connection.execute("DELETE FROM key_changes")
+        connection.commit()
+    with affidavit.open(path) as ledger, pytest.raises(IntegrityViolation, match="no view shows"):
+        ledger.checkpoint()
+    assert len(list((home / "keys").iterdir())) == 1
+
+
+def test_a_guard_of_another_log_is_no_guard(ledger, home):
+    signed = ledger.checkpoint()
+    [guard] = (home / "state").glob("*/checkpoint")
+    guard.write_text(signed.note.replace(signed.origin, "other.example"), encoding="utf-8")
+    think(ledger)
+    with pytest.raises(CannotVerify, match="holds a checkpoint of other"):
+        ledger.checkpoint()
+    guard.write_text(signed.note, encoding="utf-8")
+
+
+def test_every_byte_of_a_guard_and_of_a_key_counts(path, home):
+    """Whatever byte is changed: nothing is signed, or what is signed is the one true history."""
+    with affidavit.open(path) as ledger:
+        ledger.checkpoint()
+        [key] = [parse_verifier_key(key.vkey) for key in ledger.list_keys()]
+    with wiring.open_ledger(path) as ledger:
+        think(ledger)
+        root = root_of(path, len(ledger))
+        [guard] = (home / "state").glob("*/checkpoint")
+        [secret] = (home / "keys").iterdir()
+        kept = guard.read_bytes()
+        for file in (guard, secret):
+            data = file.read_bytes()
+            for at in range(len(data)):
+                file.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+                try:
+                    note = ledger.checkpoint().note
+                except affidavit.AffidavitError:
+                    continue
+                signed = check_checkpoint(parse_checkpoint(note.encode()), [key])
+                assert (signed.head.size, signed.head.root.hex()) == (len(ledger), root)
+                guard.write_bytes(kept)
+            file.write_bytes(data)
+            guard.write_bytes(kept)
 
 
 def test_an_origin_never_becomes_a_path(home):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import affidavit
+from affidavit.apps.wiring import open_ledger
 from affidavit.core.merkle import Frontier, leaf_hash
 from contract.oracle import log
 from faults.deeds import thought
@@ -81,6 +82,7 @@ def make_unsigned(path):
 def make_signed(path):
     with affidavit.open(path) as ledger:
         ledger.checkpoint()
+    with open_ledger(path) as ledger:  # not signed when it is closed
         ledger.record_thought(**thought("before", 1))
 
 

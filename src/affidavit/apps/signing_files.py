@@ -15,27 +15,35 @@ import fcntl
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from affidavit.core.checkpoint import TreeHead, sign_checkpoint
 from affidavit.core.note import SigningKey, VerifierKey, parse_signing_key
 from affidavit.errors import AffidavitError, StoreError
+from affidavit.ledger.ports import ProveGrowth
 from affidavit.stores.sqlite.files import make_folder, sync_folder
 
 LOCK_WAIT_S: Final = 60.0
+# A caller who only wants his session sealed does not wait for who was stopped while signing.
+HURRY_S: Final = 2.0
 
 
 class KeyFolder:
     """The signing keys of this user."""
 
-    def __init__(self, find_folder: Callable[[], Path]) -> None:
+    def __init__(self, find_folder: Callable[[], Path], new_secret: Callable[[], bytes]) -> None:
         self._find_folder = find_folder
+        self._new_secret = new_secret
 
-    def find(self, key: VerifierKey) -> SigningKey | None:
-        """The secret of a key, if it is here and may be read."""
+    def has(self, key: VerifierKey) -> bool:
+        """Whether the secret of a key is here and may be read."""
+        return self._find(key) is not None
+
+    def _find(self, key: VerifierKey) -> SigningKey | None:
         path = self._path(key)
         try:
             found = parse_signing_key(path.read_text(encoding="utf-8").removesuffix("\n"))
@@ -49,13 +57,20 @@ class KeyFolder:
             ) from None
         return found if found.verifier == key else None
 
-    def add(self, key: SigningKey) -> None:
-        """Keep a new key; it is on disk when this returns."""
+    def make(self, origin: str) -> VerifierKey:
+        """A new key; it is on disk when this returns."""
+        key = SigningKey(origin, self._new_secret())
         path = self._path(key.verifier)
         with _told(path):
             make_folder(path.parent)
             _write(path, f"{key.encode()}\n".encode(), os.O_EXCL)
             sync_folder(path.parent)
+        return key.verifier
+
+    def sign(self, head: TreeHead, keys: Sequence[VerifierKey], prove: ProveGrowth) -> bytes:
+        """The checkpoint with a signature by each of these keys."""
+        del prove  # the guard has seen that the log only grew
+        return sign_checkpoint(head, [key for key in map(self._find, keys) if key is not None])
 
     def _path(self, key: VerifierKey) -> Path:
         return self._find_folder() / f"{_hash(key.name)}.{key.id.hex()}.key"
@@ -68,14 +83,14 @@ class GuardFolder:
         self._find_folder = find_folder
 
     @contextmanager
-    def hold(self, origin: str) -> Iterator[Guard]:
+    def hold(self, origin: str, *, patient: bool = True) -> Iterator[Guard]:
         """The guard of an origin, for this process alone."""
         folder = self._find_folder() / _hash(origin)
         with _told(folder):
             make_folder(folder)
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _lock(lock, folder)
+            _lock(lock, folder, LOCK_WAIT_S if patient else HURRY_S)
             yield Guard(folder)
         finally:
             # Said aloud: a child forked meanwhile may hold a copy of the descriptor.
@@ -133,16 +148,16 @@ def _write(path: Path, data: bytes, how: int) -> None:
         os.close(descriptor)
 
 
-def _lock(descriptor: int, folder: Path) -> None:
+def _lock(descriptor: int, folder: Path, wait_s: float) -> None:
     """Take the lock, waiting with jitter; one who was stopped while holding it is waited for."""
-    deadline = time.monotonic() + LOCK_WAIT_S
+    deadline = time.monotonic() + wait_s
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise StoreError(
-                    f"another process has been signing for {LOCK_WAIT_S:.0f} s ({folder}/lock)",
+                    f"another process has been signing for {wait_s:.0f} s ({folder}/lock)",
                     code="ERR_STORE_LOCKED",
                     hint="Look for a process that was stopped; try again.",
                 ) from None

@@ -50,6 +50,7 @@ def open_ledger(
     clock: Clock | None = None,
     id_fn: Callable[[], str] | None = None,
     source: Source | None = None,
+    signs_at_close: bool = False,
 ) -> Ledger:
     """Open the ledger at a path, or make it; the edges say in `source` how facts come in."""
     path = _path(location)
@@ -71,8 +72,17 @@ def open_ledger(
     store = registry.open_store(path, readonly=readonly, create=create)
     try:
         ledger_id = _read_id(store) or _create(store, wanted, clock, fresh or new_id(), src)
-        keys, guards = KeyFolder(places.keys_folder), GuardFolder(places.state_folder)
-        context = Context(store, ledger_id, src, clock, new_id, new_salt, keys, guards)
+        context = Context(
+            store,
+            ledger_id,
+            src,
+            clock,
+            new_id,
+            new_salt,
+            KeyFolder(places.keys_folder, new_salt),
+            GuardFolder(places.state_folder),
+            signs_at_close,
+        )
         if ledger_id == UNREADABLE:
             _refuse_damaged(store)
         else:

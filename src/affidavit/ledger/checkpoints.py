@@ -15,7 +15,8 @@ before `key.added` is written. Recording never asks any of this.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from affidavit.core.canonical import encode_restricted
 from affidavit.core.checkpoint import (
@@ -23,14 +24,15 @@ from affidavit.core.checkpoint import (
     TreeHead,
     check_checkpoint,
     parse_checkpoint,
-    sign_checkpoint,
 )
 from affidavit.core.entry import Entry, encode_entry
 from affidavit.core.identity import Identity
-from affidavit.core.merkle import read_root
+from affidavit.core.merkle import Digest, prove_consistency, read_root
+from affidavit.core.note import VerifierKey
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
 from affidavit.core.views.signing import origin_row
 from affidavit.errors import (
+    AffidavitError,
     CannotVerify,
     ConflictError,
     InputError,
@@ -41,8 +43,8 @@ from affidavit.ledger.context import Context
 from affidavit.ledger.keys import (
     Said,
     check_origin,
+    check_signers,
     committed,
-    find_signers,
     make_key,
     read_identity,
     write_key,
@@ -50,6 +52,7 @@ from affidavit.ledger.keys import (
 from affidavit.ledger.ports import Guard, Reader, Writer
 
 _NOBODY = Said(None, NO_PAYLOAD)
+_KEY_ADDED: Final = b'"kind":"key.added"'
 
 
 class Position(NamedTuple):
@@ -60,15 +63,32 @@ class Position(NamedTuple):
     root_there: bytes | None
 
 
-def checkpoint(context: Context) -> Checkpoint:
+def checkpoint(context: Context, *, patient: bool = True) -> Checkpoint:
     """Sign the committed head, or answer with the newest note where nothing was added."""
     while True:
         with context.store.read() as reader:
             origin = read_identity(reader).origin
-        with context.guards.hold(origin) as guard:
+        with context.guards.hold(origin, patient=patient) as guard:
             found = _sign(context, guard, origin)
         if found is not None:
             return found
+
+
+def sign_if_keyed(context: Context) -> str | None:
+    """Sign where the ledger has a key; the facts stand all the same, so this never fails.
+
+    Answers with why nothing was signed, where it should have been.
+    """
+    if context.store.readonly:
+        return None
+    try:
+        with context.store.read() as reader:
+            if not read_identity(reader).spans:
+                return None
+        checkpoint(context, patient=False)
+    except AffidavitError as error:
+        return f"recorded, but not signed: {error.message}"
+    return None
 
 
 def signed_size(context: Context) -> int:
@@ -104,12 +124,31 @@ def _sign(context: Context, guard: Guard, origin: str) -> Checkpoint | None:
 def _sign_head(
     context: Context, guard: Guard, claims: TreeHead | None, now: Position
 ) -> Checkpoint:
-    signers = find_signers(context, now.identity)
-    note = guard.read() if claims == now.head else None
-    if note is None:
-        note = sign_checkpoint(now.head, signers)
-        guard.write(note)
-    return check_checkpoint(parse_checkpoint(note), now.identity.keys)
+    keys = now.identity.keys
+    check_signers(context, keys)
+    if claims == now.head and (note := guard.read()) is not None:
+        return check_checkpoint(parse_checkpoint(note), keys)
+    note = _sign_by(context, now.head, keys)
+    guard.write(note)
+    return Checkpoint(now.head, parse_checkpoint(note).note)
+
+
+def _sign_by(context: Context, head: TreeHead, keys: Sequence[VerifierKey]) -> bytes:
+    """The note of these keys over this head; who signs may be another process, so it is read."""
+
+    def prove(old_size: int) -> list[Digest]:
+        with context.store.read() as reader:
+            return prove_consistency(old_size, head.size, _LogTree(reader))
+
+    note = context.keys.sign(head, keys, prove)
+    signed = check_checkpoint(parse_checkpoint(note), keys)
+    if signed.head != head or len(signed.note.signatures) != len(keys):
+        raise IntegrityViolation(
+            f"what signs for {head.origin} signed something else than it was asked to",
+            asked={"root": head.root.hex(), "size": head.size},
+            signed=note.decode()[:2000],
+        )
+    return note
 
 
 def _read_guard(guard: Guard, origin: str) -> TreeHead | None:
@@ -124,6 +163,11 @@ def _read_guard(guard: Guard, origin: str) -> TreeHead | None:
             hint="Put it back from a copy of the state folder, or take it away and run "
             "`affidavit recover`. Recording goes on.",
         ) from None
+    if claims.origin != origin:
+        raise CannotVerify(
+            f"the guard of {origin} holds a checkpoint of {claims.origin}; nothing is signed",
+            hint="Put the right one back from a copy of the state folder. Recording goes on.",
+        )
     return claims
 
 
@@ -175,17 +219,30 @@ def _check_grown(context: Context, guard: Guard, claims: TreeHead | None, now: P
 
 def _add_first_key(context: Context, guard: Guard, claims: TreeHead | None, head: TreeHead) -> None:
     """Make the ledger's first key. Key, guard, entry: a kill in between leaves none too many."""
+    _check_no_key(context)
     key = make_key(context, head.origin)
     if claims is None:
-        guard.write(sign_checkpoint(head, [key]))
+        guard.write(_sign_by(context, head, [key]))
 
     def unit(tx: Writer) -> None:
         identity = read_identity(tx)
         # Another user of the same file may have been faster.
         if identity.origin == key.name and not identity.spans:
-            write_key(tx, "key.added", key.verifier, _NOBODY, context.src)
+            write_key(tx, "key.added", key, _NOBODY, context.src)
 
     context.store.write(unit, context.clock)
+
+
+def _check_no_key(context: Context) -> None:
+    """That the log itself names no key: a view somebody emptied must not lead to a second one."""
+    with context.store.read() as reader:
+        for index, entry in reader.entries(0, reader.size()):
+            if _KEY_ADDED in entry:
+                raise IntegrityViolation(
+                    f"entry {index} adds a key that no view shows; nothing is signed",
+                    hint="`affidavit verify` says more; `affidavit rebuild` puts views right.",
+                    index=index,
+                )
 
 
 def adopt(context: Context, reason: Payload) -> Checkpoint:
@@ -202,7 +259,7 @@ def adopt(context: Context, reason: Payload) -> Checkpoint:
                 f"there is nothing to adopt: {origin} can be signed as it is",
                 hint="`affidavit checkpoint` signs it.",
             )
-        find_signers(context, now.identity)
+        check_signers(context, now.identity.keys)
         context.store.write(
             lambda tx: _write_origin(context, tx, now.head, origin, reason), context.clock
         )
@@ -220,12 +277,12 @@ def change_origin(context: Context, reason: Payload) -> Checkpoint:
         last = _last_signed(guard, old_origin) or now.head
         key = make_key(context, origin)
         with context.guards.hold(origin) as fresh:
-            fresh.write(sign_checkpoint(now.head._replace(origin=origin), [key]))
+            fresh.write(_sign_by(context, now.head._replace(origin=origin), [key]))
 
         def unit(tx: Writer) -> None:
             check_origin(tx, old_origin)
             _write_origin(context, tx, last, origin, reason)
-            write_key(tx, "key.added", key.verifier, _NOBODY, context.src)
+            write_key(tx, "key.added", key, _NOBODY, context.src)
 
         context.store.write(unit, context.clock)
     return checkpoint(context)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from affidavit.core.entry import Source
-from affidavit.ledger.ports import Clock, GuardFolder, KeyFolder, Store
+from affidavit.ledger.ports import Clock, GuardFolder, Signers, Store
 
 
 class Context(NamedTuple):
@@ -18,5 +18,6 @@ class Context(NamedTuple):
     clock: Clock
     new_id: Callable[[], str]
     new_salt: Callable[[], bytes]
-    keys: KeyFolder
+    keys: Signers
     guards: GuardFolder
+    signs_at_close: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
@@ -11,7 +12,7 @@ from msgspec import Struct
 
 from affidavit.core.entry import Source
 from affidavit.errors import StoreError
-from affidavit.ledger import idempotency
+from affidavit.ledger import checkpoints, idempotency
 from affidavit.ledger.context import Context
 from affidavit.ledger.inputs import read_id
 from affidavit.ledger.ports import Reader, Writer
@@ -28,6 +29,7 @@ class Handle:
         self._name = f"{context.store.location} {context.ledger_id}"
         self._close = ExitStack()
         self._close.callback(close)
+        self._has_written = False
 
     def __enter__(self) -> Self:
         return self
@@ -50,9 +52,16 @@ class Handle:
         return self._open_context
 
     def close(self) -> None:
-        """Close the handle; facts already acknowledged are on disk."""
-        self._open_context = None
-        self._close.close()
+        """Close the handle; facts already acknowledged are on disk.
+
+        Where facts came in through it and the ledger has a key, the log is signed first.
+        """
+        context, self._open_context = self._open_context, None
+        with self._close:
+            if context is not None and context.signs_at_close and self._has_written:
+                said = checkpoints.sign_if_keyed(context)
+                if said is not None:
+                    warnings.warn(said, RuntimeWarning, stacklevel=2)
 
     @property
     def ledger_id(self) -> str:
@@ -90,6 +99,7 @@ class Handle:
                 read_id(key, "idempotency_key"), given, self._context.new_salt(), unit, replay
             )
         result, _, _ = self._context.store.write(unit, self._context.clock)
+        self._has_written = True
         return result
 
     def check_writable(self) -> None:

@@ -7,11 +7,12 @@ the log is led to the next by a checkpoint that both signed. The secrets lie out
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from affidavit.core.entry import Entry, Source, commitment, encode_entry
 from affidavit.core.identity import Identity, derive_identity
-from affidavit.core.note import SigningKey, VerifierKey
+from affidavit.core.note import VerifierKey
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
 from affidavit.core.views.signing import key_row
 from affidavit.errors import ConflictError, invalid
@@ -41,12 +42,10 @@ def check_origin(tx: Writer, origin: str) -> None:
         )
 
 
-def find_signers(context: Context, identity: Identity) -> list[SigningKey]:
-    """The secrets of all keys that sign now; without one of them nothing is signed."""
-    found = []
-    for key in identity.keys:
-        secret = context.keys.find(key)
-        if secret is None:
+def check_signers(context: Context, keys: Sequence[VerifierKey]) -> None:
+    """That all keys that must sign can; without one of them nothing is signed."""
+    for key in keys:
+        if not context.keys.has(key):
             raise ConflictError(
                 f"the ledger's key {key.name}+{key.id.hex()} is not on this machine, or not this "
                 "user's; nothing is signed",
@@ -55,21 +54,17 @@ def find_signers(context: Context, identity: Identity) -> list[SigningKey]:
                 "key signs too, or `affidavit recover --new-origin`. Recording goes on.",
                 vkey=str(key),
             )
-        found.append(secret)
-    return found
 
 
-def make_key(context: Context, origin: str) -> SigningKey:
-    """A fresh key, kept on this machine before anything says that it exists."""
+def make_key(context: Context, origin: str) -> VerifierKey:
+    """A fresh key, on disk before anything says that it exists."""
     if context.store.readonly:
         raise ConflictError(
             "the ledger is open for reading only, so no key can be made for it",
             code="ERR_READONLY",
             hint="Open it for writing.",
         )
-    key = SigningKey(origin, context.new_salt())
-    context.keys.add(key)
-    return key
+    return context.keys.make(origin)
 
 
 def write_key(tx: Writer, kind: str, key: VerifierKey, why: Said, src: Source) -> None:
@@ -95,7 +90,7 @@ def add_key(context: Context, why: Said) -> VerifierKey:
     """A second key for the origin; from the next checkpoint on both sign."""
     with context.store.read() as reader:
         origin = read_identity(reader).origin
-    key = make_key(context, origin).verifier
+    key = make_key(context, origin)
 
     def unit(tx: Writer) -> None:
         check_origin(tx, origin)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from affidavit.core.checkpoint import TreeHead
 from affidavit.core.entry import Entry
 from affidavit.core.merkle import Digest, Node
-from affidavit.core.note import SigningKey, VerifierKey
+from affidavit.core.note import VerifierKey
 from affidavit.core.views import Row
 from affidavit.core.views.payload import Payload
 from affidavit.core.views.sessions import SealRow, SessionRow
@@ -135,15 +136,23 @@ class Writer(Reader, Protocol):
     def cached(self, name: str, load: Callable[[], Any]) -> Any: ...
 
 
-class KeyFolder(Protocol):
-    """Where this machine keeps signing keys, outside of every ledger."""
+# From the size of an older tree to the proof that the newer one begins with it.
+ProveGrowth = Callable[[int], Sequence[Digest]]
 
-    def find(self, key: VerifierKey) -> SigningKey | None:
-        """The secret of a key, if it is here."""
+
+class Signers(Protocol):
+    """Who signs for this user: a folder of keys, or a process of another user that has them."""
+
+    def has(self, key: VerifierKey) -> bool:
+        """Whether the secret of this key is there."""
         ...
 
-    def add(self, key: SigningKey) -> None:
-        """Keep a new key; it is on disk when this returns."""
+    def make(self, origin: str) -> VerifierKey:
+        """A new key; it is on disk when this returns."""
+        ...
+
+    def sign(self, head: TreeHead, keys: Sequence[VerifierKey], prove: ProveGrowth) -> bytes:
+        """The checkpoint with a signature by each of these keys; all of them are there."""
         ...
 
 
@@ -166,7 +175,7 @@ class Guard(Protocol):
 class GuardFolder(Protocol):
     """Where this machine keeps its guards."""
 
-    def hold(self, origin: str) -> AbstractContextManager[Guard]:
+    def hold(self, origin: str, *, patient: bool = True) -> AbstractContextManager[Guard]:
         """The guard of an origin; nobody else of this user signs while it is held."""
         ...
 

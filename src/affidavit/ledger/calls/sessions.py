@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from affidavit.ledger import results, sessions, thoughts
+from msgspec.structs import replace
+
+from affidavit.ledger import checkpoints, results, sessions, thoughts
 from affidavit.ledger.handle import Handle
 from affidavit.ledger.inputs import (
     REQUIRED,
@@ -84,9 +86,13 @@ class Sessions(Handle):
     def seal_session(
         self, session_id: str = REQUIRED, *, idempotency_key: str | None = None
     ) -> Seal:
-        """Seal a session over its records and entries; the second call gives the same answer."""
+        """Seal a session over its records and entries; the second call gives the same answer.
+
+        Where the ledger has a key, the log is signed; if that fails, a warning says so.
+        """
         given = read_input(NameSession, {"session_id": session_id})
-        src = self._context.src
+        context = self._context
+        src = context.src
 
         def unit(tx: Writer) -> tuple[Seal, int, int]:
             row, already = sessions.seal_session(tx, given.session_id, src)
@@ -99,7 +105,9 @@ class Sessions(Handle):
                 raise thoughts.session_not_found(given.session_id)
             return sessions.describe_seal(row, already=last < first)
 
-        return self._write(given, unit, replay, idempotency_key)
+        sealed = self._write(given, unit, replay, idempotency_key)
+        said = checkpoints.sign_if_keyed(context)
+        return sealed if said is None else replace(sealed, warnings=(*sealed.warnings, said))
 
     def merkle_root(self, session_id: str = REQUIRED) -> Seal:
         """The root of a sealed session."""

@@ -27,7 +27,7 @@ class Signing(Handle):
         context = self._context
         spans = self._read(keys.read_identity).spans
         return [
-            results.key(key, span.added, span.retired, here=context.keys.find(key) is not None)
+            results.key(key, span.added, span.retired, here=context.keys.has(key))
             for key, span in spans.items()
         ]
 
