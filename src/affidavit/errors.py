@@ -109,6 +109,7 @@ CODES: dict[str, CodeInfo] = {
     "ERR_KEY_MISSING": CodeInfo(ConflictError, 4, 409),
     "ERR_GUARD_MISSING": CodeInfo(ConflictError, 4, 409),
     "ERR_ORIGIN_CHANGED": CodeInfo(ConflictError, 2, 409),
+    "ERR_OTHER_LOG": CodeInfo(ConflictError, 2, 409),
     "ERR_STORE_UNAVAILABLE": CodeInfo(StoreError, 4, 503),
     "ERR_STORE_LOCKED": CodeInfo(StoreError, 4, 503),
     "ERR_STORE_FULL": CodeInfo(StoreError, 4, 503),

@@ -66,3 +66,37 @@ def test_a_lost_guard_is_told_and_adopted(cli, home):
     assert cli("recover", "--adopt").code == 0
     assert cli("recover", "--adopt").code == 2
     assert cli("checkpoint").code == 0
+
+
+def test_a_session_sealed_by_a_command_is_signed(cli, home):
+    session = cli("session", "start", "--intent", "i", "--json").data["session_id"]
+    cli.record("because", "--session", session)
+    assert not (home / "keys").exists()
+    assert cli("session", "seal", session).code == 0
+    [guard] = (home / "state").glob("*/checkpoint")
+    first = parse_checkpoint(guard.read_bytes()).claims.size
+    assert cli("checkpoint").out.split("\n")[1] == str(first)
+
+
+def test_the_log_is_published(cli, tmp_path):
+    cli.record()
+    done = cli("publish", "--to", str(tmp_path / "public"), "--json").data
+    assert (done["size"], done["written"]) == (3, 1)
+    note = (tmp_path / "public" / "checkpoint").read_text(encoding="utf-8")
+    assert note == cli("checkpoint").out
+    again = cli("publish", "--to", str(tmp_path / "public"))
+    assert (again.code, "0 new files" in again.out) == (0, True)
+    assert cli("publish").code == 2
+
+
+def test_a_record_and_growth_are_proved(cli):
+    record = cli.record()["id"]
+    proof = cli("prove", record, "--json").data
+    assert (proof["id"], proof["session"]) == (record, None)
+    shown = cli("prove", record)
+    assert proof["proof"] in shown.out
+    assert cli("prove", "--growth", "1:2", "--json").data["new_size"] == 2
+    assert "old_root" in cli("prove", "--growth", "1").out
+    assert cli("prove", "nobody").code == 2
+    assert cli("prove").code == 2
+    assert cli("prove", "--growth", "x").code == 2

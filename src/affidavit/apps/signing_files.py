@@ -10,20 +10,17 @@ An origin may be anything a ledger says, so only its hash is ever part of a path
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from affidavit.apps.durable_files import hold_lock, put_in_place, refused, told, write_whole
 from affidavit.core.checkpoint import TreeHead, sign_checkpoint
 from affidavit.core.note import SigningKey, VerifierKey, parse_signing_key
-from affidavit.errors import AffidavitError, StoreError
+from affidavit.errors import StoreError
 from affidavit.ledger.ports import ProveGrowth
 from affidavit.stores.sqlite.files import make_folder, sync_folder
 
@@ -50,7 +47,7 @@ class KeyFolder:
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             return None
         except OSError as error:
-            raise _refused(path, error) from None
+            raise refused(path, error) from None
         except ValueError:  # no text, or not a key: an InputError is one too
             raise StoreError(
                 f"{path} is not a signing key", hint="Put it back from a copy, or take it away."
@@ -61,9 +58,9 @@ class KeyFolder:
         """A new key; it is on disk when this returns."""
         key = SigningKey(origin, self._new_secret())
         path = self._path(key.verifier)
-        with _told(path):
+        with told(path):
             make_folder(path.parent)
-            _write(path, f"{key.encode()}\n".encode(), os.O_EXCL)
+            write_whole(path, f"{key.encode()}\n".encode(), os.O_EXCL)
             sync_folder(path.parent)
         return key.verifier
 
@@ -86,16 +83,10 @@ class GuardFolder:
     def hold(self, origin: str, *, patient: bool = True) -> Iterator[Guard]:
         """The guard of an origin, for this process alone."""
         folder = self._find_folder() / _hash(origin)
-        with _told(folder):
+        with told(folder):
             make_folder(folder)
-            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            _lock(lock, folder, LOCK_WAIT_S if patient else HURRY_S)
+        with hold_lock(folder / "lock", LOCK_WAIT_S if patient else HURRY_S, "signing"):
             yield Guard(folder)
-        finally:
-            # Said aloud: a child forked meanwhile may hold a copy of the descriptor.
-            fcntl.flock(lock, fcntl.LOCK_UN)
-            os.close(lock)
 
 
 class Guard:
@@ -106,7 +97,7 @@ class Guard:
 
     def read(self) -> bytes | None:
         """The newest note signed here."""
-        with _told(self._path):
+        with told(self._path):
             try:
                 return self._path.read_bytes()
             except FileNotFoundError:
@@ -119,7 +110,7 @@ class Guard:
     def keep_evidence(self, name: str, data: bytes) -> str:
         """Keep what shows that a history was replaced; the same again is kept once."""
         place = self._path.parent / "evidence" / name
-        with _told(place):
+        with told(place):
             make_folder(place.parent)
             if not place.exists():
                 _replace(place, data)
@@ -131,56 +122,6 @@ def _hash(origin: str) -> str:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    fresh = path.with_name(f"{path.name}.new")
-    with _told(path):
-        _write(fresh, data, os.O_TRUNC)
-        os.replace(fresh, path)  # noqa: PTH105 - beside the other system calls, in one manner
+    put_in_place(path, path.with_name(f"{path.name}.new"), data)
+    with told(path):
         sync_folder(path.parent)
-
-
-def _write(path: Path, data: bytes, how: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
-    try:
-        while data:
-            data = data[os.write(descriptor, data) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, folder: Path, wait_s: float) -> None:
-    """Take the lock, waiting with jitter; one who was stopped while holding it is waited for."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise StoreError(
-                    f"another process has been signing for {wait_s:.0f} s ({folder}/lock)",
-                    code="ERR_STORE_LOCKED",
-                    hint="Look for a process that was stopped; try again.",
-                ) from None
-        except OSError as error:
-            raise _refused(folder, error) from None
-        else:
-            return
-        time.sleep(random.uniform(0.0005, 0.005))  # noqa: S311 - jitter, not a secret
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """What the operating system refuses, as an error of ours."""
-    try:
-        yield
-    except OSError as error:
-        raise _refused(path, error) from None
-
-
-def _refused(path: Path, error: OSError) -> AffidavitError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"the disk with {path} is full", code="ERR_STORE_FULL")
-    return StoreError(
-        f"{path} cannot be used for signing ({error.strerror or error})",
-        hint="Check this user's rights there, or set AFFIDAVIT_HOME.",
-    )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from affidavit.apps import places
+from affidavit.apps.published_folder import PublishedFolders
 from affidavit.apps.signing_files import GuardFolder, KeyFolder
 from affidavit.core.entry import SALT_BYTES, Entry, Source, encode_entry
 from affidavit.core.moment import AT_US_MAX
@@ -81,6 +82,7 @@ def open_ledger(
             new_salt,
             KeyFolder(places.keys_folder, new_salt),
             GuardFolder(places.state_folder),
+            PublishedFolders(),
             signs_at_close,
         )
         if ledger_id == UNREADABLE:

@@ -109,6 +109,17 @@ def levels_root(levels: Sequence[Sequence[Digest]]) -> Digest:
     return fold_right([levels[node.level][node.position] for node in cover(0, size)])
 
 
+class LeafTree:
+    """A tree whose leaves are all at hand, such as that of a session."""
+
+    def __init__(self, leaves: Sequence[Digest]) -> None:
+        self._levels = complete_levels(leaves)
+
+    def read_hashes(self, nodes: Sequence[Node]) -> list[Digest]:
+        """The hashes of these nodes."""
+        return [self._levels[level][position] for level, position in nodes]
+
+
 def cover(start: int, end: int) -> list[Node]:
     """The largest complete subtrees that together are the leaves `start` to `end`, left to right.
 

@@ -17,10 +17,10 @@ last with an `x` before them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from affidavit.core.merkle import Digest, Node
+from affidavit.core.merkle import Digest, Node, complete_levels
 from affidavit.errors import InputError
 
 TILE_HEIGHT: Final = 8
@@ -98,6 +98,40 @@ def tiles_between(old_size: int, new_size: int) -> Iterator[Tile]:
             if number * TILE_WIDTH + width > old_nodes:
                 yield Tile(level, number, width)
         level += 1
+
+
+def tile_of(node: Node, size: int) -> Tile:
+    """The tile that holds a node, or what is below it, in a log of this size."""
+    level = node.level // TILE_HEIGHT
+    first = node.position << node.level % TILE_HEIGHT
+    number = first // TILE_WIDTH
+    nodes = size >> level * TILE_HEIGHT
+    return Tile(level, number, min(TILE_WIDTH, nodes - number * TILE_WIDTH))
+
+
+class TiledTree:
+    """A log's tree as its tiles tell it: what a prover asks, from the bytes of tiles."""
+
+    def __init__(self, size: int, read: Callable[[str], bytes]) -> None:
+        self._size = size
+        self._read = read
+
+    def read_hashes(self, nodes: Sequence[Node]) -> list[Digest]:
+        """The hashes of these nodes."""
+        return [self._hash(node) for node in nodes]
+
+    def _hash(self, node: Node) -> Digest:
+        tile = tile_of(node, self._size)
+        hashes = decode_tile(self._read(tile.path), tile.width)
+        width = 1 << node.level % TILE_HEIGHT
+        first = node.position * width % TILE_WIDTH
+        return complete_levels(hashes[first : first + width])[-1][0]
+
+
+def bundles_between(old_size: int, new_size: int) -> Iterator[Bundle]:
+    """The bundles of a log of `new_size` that it did not have at `old_size`."""
+    for number in range(old_size // TILE_WIDTH, -(-new_size // TILE_WIDTH)):
+        yield Bundle(number, min(TILE_WIDTH, new_size - number * TILE_WIDTH))
 
 
 def bundle_of(index: int, size: int) -> Bundle:

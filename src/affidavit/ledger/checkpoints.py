@@ -138,7 +138,7 @@ def _sign_by(context: Context, head: TreeHead, keys: Sequence[VerifierKey]) -> b
 
     def prove(old_size: int) -> list[Digest]:
         with context.store.read() as reader:
-            return prove_consistency(old_size, head.size, _LogTree(reader))
+            return prove_consistency(old_size, head.size, LogTree(reader))
 
     note = context.keys.sign(head, keys, prove)
     signed = check_checkpoint(parse_checkpoint(note), keys)
@@ -174,14 +174,14 @@ def _read_guard(guard: Guard, origin: str) -> TreeHead | None:
 def _look(context: Context, claims: TreeHead | None) -> Position:
     with context.store.read() as reader:
         identity, size = read_identity(reader), reader.size()
-        head = TreeHead(identity.origin, size, read_root(size, _LogTree(reader)))
+        head = TreeHead(identity.origin, size, read_root(size, LogTree(reader)))
         there = None
         if claims is not None and claims.size <= size:
-            there = read_root(claims.size, _LogTree(reader))
+            there = read_root(claims.size, LogTree(reader))
         return Position(identity, head, there)
 
 
-class _LogTree:
+class LogTree:
     """The log's tree as a prover reads it."""
 
     def __init__(self, reader: Reader) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from affidavit.core.entry import Source
-from affidavit.ledger.ports import Clock, GuardFolder, Signers, Store
+from affidavit.ledger.ports import Clock, GuardFolder, Publications, Signers, Store
 
 
 class Context(NamedTuple):
@@ -20,4 +20,5 @@ class Context(NamedTuple):
     new_salt: Callable[[], bytes]
     keys: Signers
     guards: GuardFolder
+    publications: Publications
     signs_at_close: bool = False

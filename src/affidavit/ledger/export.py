@@ -25,7 +25,7 @@ from affidavit.core.canonical import canonicalize_value, decode_utf8
 from affidavit.core.checkpoint import Checkpoint
 from affidavit.core.entry import Entry, decode_entry
 from affidavit.core.kinds import PAYLOAD_FIELDS
-from affidavit.core.merkle import Digest, Node, TreeReader, complete_levels, prove_inclusion
+from affidavit.core.merkle import Digest, LeafTree, Node, TreeReader, prove_inclusion
 from affidavit.core.session import METADATA_KEYS
 from affidavit.core.tlog_proof import TlogProof, encode_proof
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
@@ -89,17 +89,6 @@ class _Remembered:
         missing = [node for node in nodes if node not in self._known]
         self._known.update(zip(missing, self._reader.read_log_nodes(missing), strict=True))
         return [self._known[node] for node in nodes]
-
-
-class _SessionTree:
-    """The tree of a session's records."""
-
-    def __init__(self, leaves: Sequence[Digest]) -> None:
-        self._levels = complete_levels(leaves)
-
-    def read_hashes(self, nodes: Sequence[Node]) -> list[Digest]:
-        """The hashes of these nodes."""
-        return [self._levels[level][position] for level, position in nodes]
 
 
 class _Read(NamedTuple):
@@ -288,7 +277,7 @@ class _Collector:
 
 def _prove_records(sealed: Sequence[SessionEntry], present: set[int]) -> tuple[RecordPath, ...]:
     """The paths of those records that the file holds, in the tree of all the session's records."""
-    tree, size = _SessionTree([one.leaf for one in sealed]), len(sealed)
+    tree, size = LeafTree([one.leaf for one in sealed]), len(sealed)
     return tuple(
         RecordPath(one.log_index, tuple(prove_inclusion(place, size, tree)))
         for place, one in enumerate(sealed)

@@ -209,6 +209,19 @@ class Export(Struct, frozen=True, forbid_unknown_fields=True):
     withhold: tuple[Name, ...] = ()
 
 
+class Publish(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where to publish."""
+
+    place: Note
+
+
+class ProveGrowth(Struct, frozen=True, forbid_unknown_fields=True):
+    """Two sizes of the log."""
+
+    old_size: Positive
+    new_size: Positive | None = None
+
+
 Schema = TypeVar("Schema", bound=Struct)
 
 _TEXTS: Final = frozenset(("content", "description"))

@@ -180,6 +180,36 @@ class GuardFolder(Protocol):
         ...
 
 
+class Publication(Protocol):
+    """A place where a log is published, held for one process at a time."""
+
+    place: str
+
+    def read(self, path: str) -> bytes | None:
+        """A file, if it is there."""
+        ...
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put a file in place; it survives a power cut after the next `sync`."""
+        ...
+
+    def remove_partials(self, path: str) -> None:
+        """Take away the partial forms of a tile or bundle that is there as a whole."""
+        ...
+
+    def sync(self) -> None:
+        """Wait until everything written is on disk."""
+        ...
+
+
+class Publications(Protocol):
+    """Places where logs are published."""
+
+    def hold(self, place: str) -> AbstractContextManager[Publication]:
+        """One of them; nobody else publishes there while it is held."""
+        ...
+
+
 class Store(Protocol):
     """Where a ledger is kept."""
 

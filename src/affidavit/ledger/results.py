@@ -156,6 +156,56 @@ class SignedCheckpoint(Result, frozen=True):
     note: str
 
 
+class Published(Result, frozen=True):
+    """What is published of a log, and where; `written` files are new there."""
+
+    origin: str
+    size: int
+    root: str
+    place: str
+    written: int
+
+
+class SessionProof(Result, frozen=True):
+    """That a record is in a sealed session: its path to the root that the seal names."""
+
+    session_id: str
+    root: str
+    record_count: int
+    position: int
+    path: tuple[str, ...]
+    seal_index: int
+    seal_entry: str
+    seal_proof: str
+
+
+class RecordProof(Result, frozen=True):
+    """That a record is in the log: its entry, and a proof that ends in a signed checkpoint.
+
+    `session` is null where the record belongs to none, or to one that is not sealed.
+    """
+
+    id: str
+    index: int
+    entry: str
+    origin: str
+    size: int
+    root: str
+    proof: str
+    session: SessionProof | None
+
+
+class GrowthProof(Result, frozen=True):
+    """That the log of `old_size` entries is the beginning of the one of `new_size`."""
+
+    origin: str
+    old_size: int
+    old_root: str
+    new_size: int
+    new_root: str
+    hashes: tuple[str, ...]
+
+
 class Key(Result, frozen=True):
     """A key that signs for the log, or did; `here` says whether its secret is on this machine."""
 

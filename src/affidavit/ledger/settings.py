@@ -28,6 +28,11 @@ SETTINGS: Final[dict[str, Setting]] = {
         ("hash", "keep"),
         "whether arguments and outcomes of tool calls are kept, or only their digests",
     ),
+    "publish": Setting(
+        "hashes",
+        ("hashes", "entries"),
+        "what `affidavit publish` gives away: the tree's hashes, or the entries too",
+    ),
     "session_idle_hours": Setting(
         24, range(1, 24 * 366), "after how many idle hours an open session counts as lost"
     ),

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from affidavit.apps.cli.parsing import Commands, add_command, add_key, add_noun, read_age_us
+from affidavit.apps.cli.parsing import (
+    Commands,
+    add_command,
+    add_key,
+    add_noun,
+    read_age_us,
+    read_sizes,
+)
 from affidavit.core.lifecycle import TASK_STATES
 
 # The same words as in the input schemas, which are too heavy to load here; a test compares them.
@@ -153,7 +160,7 @@ def _add_task_update(verbs: Commands) -> None:
 
 
 def add_signing(commands: Commands) -> None:
-    """`affidavit checkpoint`, `affidavit key ...` and `affidavit recover`."""
+    """`affidavit checkpoint`, `publish`, `prove`, `key ...` and `recover`."""
     add_command(
         commands,
         "checkpoint",
@@ -162,6 +169,8 @@ def add_signing(commands: Commands) -> None:
         "Keep the note elsewhere: nothing it covers can be changed unseen any more. The first "
         "time, a key is made in this user's key folder.",
     )
+    _add_publish(commands)
+    _add_prove(commands)
     verbs = add_noun(commands, "key", "show, add and retire the keys that sign for the log")
     add_command(verbs, "show", "signing:show_keys", "show the keys, oldest first")
     parser = add_command(
@@ -203,3 +212,33 @@ def add_signing(commands: Commands) -> None:
 def _add_said(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", metavar="WHO", help="who decides it")
     parser.add_argument("--reason", metavar="TEXT", help="why")
+
+
+def _add_publish(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "publish",
+        "signing:publish",
+        "publish the log in a folder, as tiles that anybody can check",
+        "A checkpoint is signed first. The folder can be served by any web server, as it is. "
+        "Entries are in it where the setting publish=entries says so, else only hashes.",
+    )
+    parser.add_argument("--to", required=True, metavar="DIR", help="the folder; made if missing")
+
+
+def _add_prove(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "prove",
+        "signing:prove",
+        "prove that a record is in the log, or that the log only grew",
+        "The proof of a record ends in a checkpoint signed now; without --json it is printed "
+        "as a c2sp.org/tlog-proof.",
+    )
+    parser.add_argument("record", nargs="?", metavar="RECORD", help="the record's id")
+    parser.add_argument(
+        "--growth",
+        type=read_sizes,
+        metavar="OLD[:NEW]",
+        help="instead: that the log of OLD entries begins that of NEW (default: as it is)",
+    )

@@ -11,6 +11,7 @@ from typing import TypeVar
 from affidavit.apps import places, wiring
 from affidavit.apps.cli.render import show_note
 from affidavit.core.entry import Source
+from affidavit.errors import AffidavitError
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.settings import Value
 
@@ -59,6 +60,15 @@ def write_or_create(args: argparse.Namespace, write: Callable[[Ledger], T]) -> T
         if new:
             show_note(f"made a new ledger, {path}")
         return write(ledger)
+
+
+def sign_first(ledger: Ledger) -> None:
+    """Sign a sealed log that has no key yet; what cannot be signed is said, and stays sealed."""
+    try:
+        if not ledger.list_keys():
+            ledger.checkpoint()
+    except AffidavitError as error:
+        show_note(f"warning: sealed, but not signed: {error.message}")
 
 
 def is_new(path: str) -> bool:

@@ -124,6 +124,14 @@ def add_tool_choice(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def read_sizes(text: str) -> tuple[int, int | None]:
+    """Two sizes of a log, OLD:NEW, or only the older one."""
+    match = re.fullmatch(r"(\d{1,18})(?::(\d{1,18}))?", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not OLD or OLD:NEW, such as 100:200")
+    return int(match[1]), None if match[2] is None else int(match[2])
+
+
 def read_age_us(text: str) -> int:
     """A length of time such as 30m, 24h or 7d."""
     match = re.fullmatch(r"(\d{1,6})([smhd])", text)

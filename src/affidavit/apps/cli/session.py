@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from affidavit.apps import wiring
-from affidavit.apps.cli.opening import open_for_reading, open_for_writing, write_or_create
+from affidavit.apps.cli.opening import (
+    open_for_reading,
+    open_for_writing,
+    sign_first,
+    write_or_create,
+)
 from affidavit.apps.cli.render import Answer, count, fields, one_line, table
 from affidavit.errors import CODES, AffidavitError, InputError, IntegrityViolation
 from affidavit.ledger.ledger import Ledger
@@ -116,6 +121,7 @@ def seal(args: argparse.Namespace) -> Answer:
         return _seal_idle(args)
     with open_for_writing(args) as ledger:
         sealed = ledger.seal_session(args.session, idempotency_key=args.idempotency_key)
+        sign_first(ledger)
     again = ", as it was before" if sealed.already_finalized else ""
     lines = [f"Sealed session {one_line(sealed.session_id)}{again}", *_describe_seal(sealed)]
     return Answer(sealed.to_dict(), lines)
@@ -153,6 +159,8 @@ def _seal_idle(args: argparse.Namespace) -> Answer:
                 if CODES[error.code].exit_code == CODES["ERR_STORE_UNAVAILABLE"].exit_code:
                     raise
                 left.append((session_id, error))
+        if sealed:
+            sign_first(ledger)
     broken = any(isinstance(error, IntegrityViolation) for _, error in left)
     data: dict[str, Any] = {
         "sealed": [one.to_dict() for one in sealed],

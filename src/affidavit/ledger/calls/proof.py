@@ -1,12 +1,20 @@
-"""Verifying a ledger and deriving its views again."""
+"""Verifying a ledger, proving what is in it, and deriving its views again."""
 
 from __future__ import annotations
 
 from affidavit.errors import invalid
-from affidavit.ledger import chains, rebuild
+from affidavit.ledger import chains, proving, rebuild
 from affidavit.ledger.handle import Handle
-from affidavit.ledger.inputs import VerifyChain, read_bool, read_callable, read_input
-from affidavit.ledger.results import Rebuild
+from affidavit.ledger.inputs import (
+    REQUIRED,
+    ProveGrowth,
+    VerifyChain,
+    read_bool,
+    read_callable,
+    read_id,
+    read_input,
+)
+from affidavit.ledger.results import GrowthProof, Rebuild, RecordProof
 from affidavit.verify.findings import ChainReport, Report
 from affidavit.verify.ledger import Progress, verify_ledger
 
@@ -29,6 +37,15 @@ class Proof(Handle):
         shown = read_callable(progress, "progress")
         with self._context.store.audit() as source:
             return verify_ledger(source, shown)
+
+    def prove(self, record_id: str = REQUIRED) -> RecordProof:
+        """Prove one record: in its sealed session, and in the log under a checkpoint signed now."""
+        return proving.prove_record(self._context, read_id(record_id, "record_id"))
+
+    def prove_growth(self, old_size: int = REQUIRED, new_size: int | None = None) -> GrowthProof:
+        """Prove that the log at one size is the beginning of it at another, or as it is now."""
+        given = read_input(ProveGrowth, {"old_size": old_size, "new_size": new_size})
+        return proving.prove_growth(self._context, given.old_size, given.new_size)
 
     def rebuild(self, *, check: bool = False) -> Rebuild:
         """Derive every view again from the log; `check` only reports what differs."""

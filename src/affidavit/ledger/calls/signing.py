@@ -1,12 +1,12 @@
-"""Signing checkpoints, and the keys that do it."""
+"""Signing checkpoints, the keys that do it, and publishing what is signed."""
 
 from __future__ import annotations
 
 from affidavit.core.checkpoint import Checkpoint
-from affidavit.ledger import checkpoints, keys, results
+from affidavit.ledger import checkpoints, keys, publishing, results
 from affidavit.ledger.handle import Handle
-from affidavit.ledger.inputs import REQUIRED, AddKey, Recover, RetireKey, read_input
-from affidavit.ledger.results import Key, SignedCheckpoint
+from affidavit.ledger.inputs import REQUIRED, AddKey, Publish, Recover, RetireKey, read_input
+from affidavit.ledger.results import Key, Published, SignedCheckpoint
 
 
 class Signing(Handle):
@@ -21,6 +21,11 @@ class Signing(Handle):
         if not self._read(keys.read_identity).spans:
             return None
         return checkpoints.signed_size(self._context) or None
+
+    def publish(self, place: str = REQUIRED) -> Published:
+        """Publish the log in a folder, as tiles anybody can check; a checkpoint is signed first."""
+        given = read_input(Publish, {"place": place})
+        return publishing.publish(self._context, given.place)
 
     def list_keys(self) -> list[Key]:
         """Every key of the log's present name, oldest first."""

@@ -1,0 +1,84 @@
+"""Keeping a log signed, and published where that is wanted, while a server runs.
+
+Once a second at most: look whether the log has grown, sign it, publish it; once more at the end.
+Recording never waits for this, and no failure of it ever reaches who records: it is said once, and
+tried again, at first soon, then ever less often, because only a person can end most refusals.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
+
+from affidavit.errors import AffidavitError, IntegrityViolation
+from affidavit.ledger.ledger import Ledger
+
+EVERY_S: Final = 1.0
+_FAILED_MAX_S: Final = 60.0
+# A violation leaves evidence each time it is met.
+_VIOLATED_S: Final = 3_600.0
+
+
+class KeptSigned:
+    """A thread beside a server; `with KeptSigned(ledger, say): serve()`."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        say: Callable[[str], None],
+        *,
+        publish_to: str | None = None,
+        every_s: float = EVERY_S,
+    ) -> None:
+        self._ledger = ledger
+        self._say = say
+        self._publish_to = publish_to
+        self._every_s = every_s
+        self._wait_s = every_s
+        self._size = -1
+        self._said = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="signing", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._wait_s):
+            self._sign()
+        self._sign()
+
+    def _sign(self) -> None:
+        try:
+            if len(self._ledger) == self._size:
+                return
+            self._size = self._sign_and_publish()
+        except AffidavitError as error:
+            self._put_off(error)
+        else:
+            self._wait_s, self._said = self._every_s, ""
+
+    def _sign_and_publish(self) -> int:
+        if self._publish_to is None:
+            return self._ledger.checkpoint().size
+        return self._ledger.publish(self._publish_to).size
+
+    def _put_off(self, error: AffidavitError) -> None:
+        self._wait_s = min(2 * self._wait_s, _FAILED_MAX_S)
+        if isinstance(error, IntegrityViolation):
+            self._wait_s = _VIOLATED_S
+        if error.message != self._said:
+            self._said = error.message
+            self._say(f"recorded, but not signed: {error.message} {error.hint}".strip())
