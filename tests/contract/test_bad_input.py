@@ -5,6 +5,7 @@ argument can be wrong. A call or an argument that does not stand here fails the 
 """
 
 import inspect
+import os
 from typing import Any, NamedTuple
 
 import pytest
@@ -245,6 +246,9 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     },
     "verify_chain": {"task_id": NAME, "session_id": NAME, "all": FLAG},
     "verify": {"progress": FUNCTION},
+    "prove": {"record_id": required(NAME)},
+    "prove_growth": {"old_size": required(LIMIT), "new_size": LIMIT},
+    "publish": {"place": required(NOTE)},
     "rebuild": {"check": FLAG},
     "checkpoint": {},
     "last_checkpoint": {},
@@ -256,6 +260,7 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
         "by": NAME,
         "idempotency_key": NAME,
         "payloads": CHOICE,
+        "publish": CHOICE,
         "session_idle_hours": HOURS,
         "transitions": CHOICE,
         "writeback": CHOICE,
@@ -315,7 +320,11 @@ def good_call(ledger, name, task):
         "delete_task": {"id": task},
         "set": {"writeback": "reflection"},
         "recover": {"how": "new-origin"},
+        "prove_growth": {"old_size": 1},
+        "publish": {"place": f"{os.environ['AFFIDAVIT_HOME']}/published"},
     }
+    if name == "prove":
+        return {"record_id": next(iter(ledger.iter_thoughts())).id}
     if name == "retire_key":
         ledger.add_key()
         return {"vkey": ledger.list_keys()[0].vkey}

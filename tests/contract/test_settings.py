@@ -8,6 +8,7 @@ from contract.oracle import log, snapshot
 
 DEFAULTS = {
     "payloads": "hash",
+    "publish": "hashes",
     "session_idle_hours": 24,
     "transitions": "open",
     "writeback": "any",
@@ -57,6 +58,7 @@ def test_several_changes_are_one_unit(ledger, path):
     assert len({entry.at for entry in changes}) == 1
     assert ledger.settings == {
         "payloads": "keep",
+        "publish": "hashes",
         "session_idle_hours": 1,
         "transitions": "strict",
         "writeback": "reflection",

@@ -37,6 +37,8 @@ EVERY_COMMAND = [
     ("task", "delete", "T"),
     ("verify",),
     ("checkpoint",),
+    ("publish", "--to", "D"),
+    ("prove", "R"),
     ("key", "show"),
     ("key", "add"),
     ("key", "retire", "K"),
@@ -64,16 +66,16 @@ def test_the_list_of_commands_in_these_tests_is_whole():
 
 
 @pytest.fixture
-def ready(cli):
+def ready(cli, tmp_path):
     """A ledger with a session that can be sealed, and a task; words with ids put in."""
     cli("session", "start", "--intent", "x", "--session", "s1")
-    cli.record("why", "--session", "s1", type="reflection")
+    record = cli.record("why", "--session", "s1", type="reflection")["id"]
     task = cli("task", "create", "--title", "x", "--json").data["id"]
 
     def fill(words):
         if words[:2] == ("session", "root"):
             cli("session", "seal", "s1")
-        given = {"T": task}
+        given = {"T": task, "R": record, "D": str(tmp_path / "published")}
         if "K" in words:
             given["K"] = cli("key", "add", "--json").data["keys"][0]["vkey"]
         return [given.get(word, word) for word in words]

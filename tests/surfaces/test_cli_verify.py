@@ -26,11 +26,11 @@ def test_a_sound_ledger_holds_and_says_that_nothing_was_authenticated(cli, path)
     ran = cli("verify")
     assert ran.code == 0
     assert ran.out.startswith(f"HOLDS: everything checked in {path} is as it was recorded\n")
-    assert "checked      6 entries, 3 records, 1 session, 1 seal" in ran.out
+    assert "checked      7 entries, 3 records, 1 session, 1 seal" in ran.out
     assert NOT_AUTHENTICATED in ran.out
     data = cli("verify", "--json").data
     assert (data["verdict"], data["valid"], data["findings"]) == ("holds", True, [])
-    assert data["checked"]["entries"] == 6
+    assert data["checked"]["entries"] == 7
     assert any("nothing was authenticated" in said for said in data["unchecked"])
 
 

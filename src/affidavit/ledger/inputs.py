@@ -225,7 +225,7 @@ class ProveGrowth(Struct, frozen=True, forbid_unknown_fields=True):
 Schema = TypeVar("Schema", bound=Struct)
 
 _TEXTS: Final = frozenset(("content", "description"))
-_NOTES: Final = frozenset(("intent", "title", "reason"))
+_NOTES: Final = frozenset(("intent", "place", "reason", "title"))
 _ENUMS: Final = frozenset(("type", "status", "state", "to", "how"))
 _PATH = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"missing required field `(\w+)`")
