@@ -101,7 +101,9 @@ def test_settings_are_explained_and_changed_with_a_name(cli, path):
 def test_settings_say_what_a_value_may_be(cli):
     cli("init")
     assert "1 to 8783" in cli("settings", "--set", "session_idle_hours=none").err
-    assert "payloads, publish, session_idle_hours" in cli("settings", "--set", "idempotency_key=x").err
+    assert (
+        "payloads, publish, session_idle_hours" in cli("settings", "--set", "idempotency_key=x").err
+    )
     assert "nothing to change" in cli("settings", "--by", "kim").err
 
 
