@@ -108,6 +108,7 @@ CODES: dict[str, CodeInfo] = {
     "ERR_IDEMPOTENCY_MISMATCH": CodeInfo(ConflictError, 2, 409),
     "ERR_KEY_MISSING": CodeInfo(ConflictError, 4, 409),
     "ERR_GUARD_MISSING": CodeInfo(ConflictError, 4, 409),
+    "ERR_KEY_LIMIT": CodeInfo(ConflictError, 4, 409),
     "ERR_ORIGIN_CHANGED": CodeInfo(ConflictError, 2, 409),
     "ERR_OTHER_LOG": CodeInfo(ConflictError, 2, 409),
     "ERR_STORE_UNAVAILABLE": CodeInfo(StoreError, 4, 503),

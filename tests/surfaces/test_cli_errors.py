@@ -50,7 +50,7 @@ EVERY_COMMAND = [
 # Also from the schemas, and shown to nobody who has not got a ledger.
 MAKES_A_LEDGER = ("init", "record", "session start", "task create")
 # They run until their input ends or a signal comes, and have tests of their own.
-SERVERS = {"mcp"}
+SERVERS = {"mcp", "signer"}
 NEEDS_NO_LEDGER = ("", "version", "doctor")
 NOUNS = {"session", "task", "key"}
 

@@ -46,6 +46,12 @@ def keys_folder() -> Path:
     return _folder("keys")
 
 
+def signer_socket() -> Path | None:
+    """Where a signer of another user listens, if one is to be asked."""
+    named = os.environ.get("AFFIDAVIT_SIGNER")
+    return _expanded(named, "AFFIDAVIT_SIGNER").absolute() if named else None
+
+
 def ledger_path(given: str | None = None) -> str:
     """The ledger a command is about: the one named, `AFFIDAVIT_LEDGER`, or this user's own."""
     if given is None:

@@ -64,6 +64,12 @@ class KeyFolder:
             sync_folder(path.parent)
         return key.verifier
 
+    def count(self, origin: str) -> int:
+        """How many keys there are for an origin."""
+        folder = self._find_folder()
+        with told(folder):
+            return sum(1 for _ in folder.glob(f"{_hash(origin)}.*.key"))
+
     def sign(self, head: TreeHead, keys: Sequence[VerifierKey], prove: ProveGrowth) -> bytes:
         """The checkpoint with a signature by each of these keys."""
         del prove  # the guard has seen that the log only grew

@@ -21,7 +21,7 @@ from affidavit.ledger import sessions
 from affidavit.ledger.context import Context
 from affidavit.ledger.inputs import read_bool, read_callable, read_id
 from affidavit.ledger.ledger import Ledger
-from affidavit.ledger.ports import Clock, Store, Writer
+from affidavit.ledger.ports import Clock, Signers, Store, Writer
 from affidavit.ledger.settings import (
     Value,
     change_settings,
@@ -80,7 +80,7 @@ def open_ledger(
             clock,
             new_id,
             new_salt,
-            KeyFolder(places.keys_folder, new_salt),
+            _find_signers(),
             GuardFolder(places.state_folder),
             PublishedFolders(),
             signs_at_close,
@@ -94,6 +94,20 @@ def open_ledger(
         registry.close_store(store)
         raise
     return Ledger(context, lambda: registry.close_store(store))
+
+
+def _find_signers() -> Signers:
+    """Who signs: this user's own keys, and a signer of another user where one is configured."""
+    own = KeyFolder(places.keys_folder, new_salt)
+    socket = places.signer_socket()
+    if socket is None:
+        return own
+    from affidavit.apps.signer.client import (  # noqa: PLC0415 - few have one
+        RemoteSigner,
+        SplitSigners,
+    )
+
+    return SplitSigners(RemoteSigner(socket), own)
 
 
 def _mint(new_id: Callable[[], str], clock: Clock) -> str:

@@ -171,6 +171,7 @@ def add_signing(commands: Commands) -> None:
     )
     _add_publish(commands)
     _add_prove(commands)
+    _add_signer(commands)
     verbs = add_noun(commands, "key", "show, add and retire the keys that sign for the log")
     add_command(verbs, "show", "signing:show_keys", "show the keys, oldest first")
     parser = add_command(
@@ -224,6 +225,25 @@ def _add_publish(commands: Commands) -> None:
         "Entries are in it where the setting publish=entries says so, else only hashes.",
     )
     parser.add_argument("--to", required=True, metavar="DIR", help="the folder; made if missing")
+
+
+def _add_signer(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "signer",
+        "signer:signer",
+        "sign for other users of this machine, with keys they cannot read",
+        "Runs until it is stopped. The others set AFFIDAVIT_SIGNER to the socket; what they ask "
+        "to have signed must be what was signed before, grown.",
+    )
+    parser.add_argument("--socket", required=True, metavar="PATH", help="where it listens")
+    parser.add_argument(
+        "--allow",
+        action="append",
+        required=True,
+        metavar="USER",
+        help="a user, by name or number, who may ask; may be repeated",
+    )
 
 
 def _add_prove(commands: Commands) -> None:
