@@ -204,9 +204,30 @@ def subprocesses(path, say):
             assert "trail.db" not in done.stdout, done.stdout
 
 
+def in_memory(path, say):
+    """A ledger in memory is copied whole, also while other threads write to it."""
+
+    def child():
+        before = len(ledger)
+        write(ledger, unsaid, "child", 2)
+        assert len(ledger) == before + 2
+        assert ledger.verify().valid
+
+    def unsaid(*_):
+        pass
+
+    with affidavit.open(":memory:") as ledger, Writers(ledger, unsaid):
+        for _ in range(FORKS):
+            pid = fork(child)
+            write(ledger, unsaid, "parent", 2)
+            wait_for([pid])
+    with affidavit.open(path) as ledger:
+        write(ledger, say, "parent", 1)
+
+
 WAYS = [
     "writing_threads", "busy_readers", "iterating", "with_multiprocessing", "closing",
-    "grandchildren", "subprocesses",
+    "grandchildren", "subprocesses", "in_memory",
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 The key is the file's device and inode: two handles on one file share its connections, its queue and
 its locks, also through a link. And before this process forks, every store is at rest with nothing
-open.
+open; one in memory is copied to the child.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from typing import NamedTuple
+from weakref import WeakSet
 
 from affidavit.errors import StoreError
 from affidavit.stores.sqlite import files
@@ -32,12 +33,16 @@ class _Shared:
 
 _lock = threading.RLock()
 _open: dict[_Key, _Shared] = {}
+_in_memory: WeakSet[SqliteStore] = WeakSet()
 
 
 def open_store(path: str, *, readonly: bool = False, create: bool = True) -> SqliteStore:
     """The store of a file, made with the file where there is none and `create` allows it."""
     if path == files.MEMORY:
-        return SqliteStore(path, readonly=readonly)
+        with _lock:
+            store = SqliteStore(path, readonly=readonly)
+            _in_memory.add(store)
+        return store
     # SQLite names the -wal after the path, so a link must lead to the same name.
     target = os.path.realpath(path)
     files.check_name(target)
@@ -93,7 +98,7 @@ def _prepare(path: str, *, readonly: bool, create: bool) -> bool:
 
 
 def _stores() -> list[SqliteStore]:
-    return [shared.store for shared in _open.values()]
+    return [*(shared.store for shared in _open.values()), *_in_memory]
 
 
 def _before_fork() -> None:

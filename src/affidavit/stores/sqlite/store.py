@@ -238,7 +238,7 @@ class SqliteStore:
         self._committer.drop()
 
     def before_fork(self) -> None:
-        """Leave nothing open across a fork: SQLite's state about locks must not be inherited.
+        """Leave no file open across a fork: SQLite's state about locks must not be inherited.
 
         A thread that forks inside a read of its own cannot wait for itself; then the child's store
         is orphaned and says so.
@@ -249,7 +249,8 @@ class SqliteStore:
         own = threading.get_ident()
         while any(owner != own for owner in self._owners):
             self._pool.wait()
-        self._close_idle()
+        if self._file is not None:
+            self._close_idle()
 
     def after_fork_in_parent(self) -> None:
         """Go on; connections are opened again when they are needed."""
