@@ -67,7 +67,7 @@ def translate(error: Raised, path: str) -> AffidavitError:
         return StoreError(
             f"{path} was locked by another process for too long",
             code="ERR_STORE_LOCKED",
-            hint="Nothing was recorded. See which process holds it (`affidavit doctor`).",
+            hint=f"Nothing was recorded. Find who holds it (`lsof {path}`), then call again.",
         )
     if _extended_code(error) in _NO_PLACE:
         return StoreError(
