@@ -114,20 +114,29 @@ def armed(reach):
 
 
 def record_points(call):
-    """The statements of a call by name, in order, and what SQLite itself says it ran."""
+    """The points of a call, in order, and what SQLite itself says it ran."""
     seen, traced = [], PointedConnection.traced
     traced.clear()
     with armed(seen.append):
         call()
-    statements = [point.removeprefix("before ") for point in seen if point.startswith("before")]
-    return statements, [sql for sql, _ in itertools.groupby(traced)]
+    return seen, [sql for sql, _ in itertools.groupby(traced)]
 
 
-def occurrences(plan, statement):
-    """The points of a statement in a plan: one for every time it runs."""
-    names = [point.rpartition(" #")[0] for point in plan[0]]
-    assert statement in names, f"{statement} does not run"
-    return [f"{statement} #{number + 1}" for number in range(names.count(statement))]
+def statements_of(plan):
+    """The statements of a plan by name, in order."""
+    points = [point.removeprefix("before ") for point in plan[0] if point.startswith("before ")]
+    return [point.rpartition(" #")[0] for point in points]
+
+
+def points_of(plan, statement):
+    """Where a statement can be stopped: before and after, every time it runs.
+
+    There is no "after" where it is refused, as the row of a record that is there already is.
+    """
+    named = re.compile(rf"(before|after) {re.escape(statement)} #[0-9]+")
+    found = [point for point in plan[0] if named.fullmatch(point)]
+    assert found, f"{statement} does not run"
+    return found
 
 
 def die_at(point):

@@ -8,6 +8,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+import pytest
+
+from affidavit.errors import ConflictError
+
 TILE = 256
 BATCH = 10
 
@@ -137,24 +141,37 @@ class Gatherer:
         raise Gathered
 
 
-def of_shared_commit(ledger):
-    """Two calls in one commit, as two threads make it."""
-    ledger.record_thought(**thought(0))
+def shared_call(ledger, taken=()):
+    """Two calls in one commit, as two threads make it; between them one for each id taken."""
     store = ledger._context.store
 
     def call():
         queue, store._queue = store._queue, Gatherer()
         try:
-            for _ in range(2):
+            for id_fn in (None, *(lambda one=one: one for one in taken), None):
                 with suppress(Gathered):
-                    ledger.record_thought(**thought("shared"))
-            requests = store._queue.requests
+                    ledger.record_thought(**thought("shared"), id_fn=id_fn)
+            first, *refused, last = store._queue.requests
         finally:
             store._queue = queue
-        store._run_batch(requests)
-        return [request.answer() for request in requests]
+        store._run_batch([first, *refused, last])
+        answers = [first.answer(), last.answer()]
+        for request in refused:
+            with pytest.raises(ConflictError):
+                request.answer()
+        return answers
 
     return call
+
+
+def of_shared_commit(ledger):
+    ledger.record_thought(**thought(0))
+    return shared_call(ledger)
+
+
+def of_shared_commit_and_a_refusal(ledger):
+    """The one refused is found only when it is written, so all run again, each by itself."""
+    return shared_call(ledger, taken=[ledger.record_thought(**thought(0)).id])
 
 
 def shared_is_there(ledger):
@@ -178,7 +195,13 @@ SCENARIOS = {
     "shared commit": Scenario(
         of_shared_commit,
         shared_is_there,
-        (*_OPEN, "savepoint", "append", "insert thought_records", "release", "commit"),
+        (*_OPEN, "append", "insert thought_records", "commit"),
+    ),
+    "shared commit and a refusal": Scenario(
+        of_shared_commit_and_a_refusal,
+        shared_is_there,
+        (*_OPEN, "append", "insert thought_records", "rollback", "savepoint", "task_tip",
+         "release", "rollback to", "commit"),
     ),
     "batch over a tile": Scenario(
         of_batch,

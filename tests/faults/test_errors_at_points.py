@@ -9,7 +9,7 @@ import pytest
 import affidavit
 from affidavit.errors import StoreError
 from affidavit.stores.sqlite import committing
-from faults.points import PointedConnection, armed, fail_at, failure, occurrences, pointed
+from faults.points import PointedConnection, armed, fail_at, failure, pointed, points_of
 from faults.scenarios import EVERY_STATEMENT, SCENARIOS, thought
 from faults.support import audit
 
@@ -22,10 +22,8 @@ CODES = {
 @pytest.mark.parametrize("code", CODES, ids=CODES.values())
 @pytest.mark.parametrize(("name", "statement"), EVERY_STATEMENT)
 def test_an_error_at_a_statement_writes_nothing_and_says_so(folder, plans, name, statement, code):
-    for number, point in enumerate(occurrences(plans[name], statement)):
-        for side in ("before", "after"):
-            path = str(folder / f"{side}-{number}.db")
-            fail_and_look(path, name, f"{side} {point}", code)
+    for number, point in enumerate(points_of(plans[name], statement)):
+        fail_and_look(str(folder / f"{number}.db"), name, point, code)
 
 
 def fail_and_look(path, name, point, code):

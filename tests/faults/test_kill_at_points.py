@@ -3,20 +3,19 @@
 import pytest
 
 import affidavit
-from faults.points import beginnings_of, occurrences
+from faults.points import beginnings_of, points_of, statements_of
 from faults.scenarios import EVERY_STATEMENT, SCENARIOS, thought
 from faults.support import acknowledged, audit
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_statement_between_begin_and_reply_has_a_point(plans, name):
-    points, ran = plans[name]
-    statements = [point.rpartition(" #")[0] for point in points]
+    ran, statements = plans[name][1], statements_of(plans[name])
     assert "?" not in statements, "a statement has no name: name it in faults/points.py"
     assert tuple(dict.fromkeys(statements)) == SCENARIOS[name].statements, (
         "the write runs other statements than faults/scenarios.py says: bring it up to date"
     )
-    assert len(ran) == len(points), f"SQLite ran what passed no point: {ran}"
+    assert len(ran) == len(statements), f"SQLite ran what passed no point: {ran}"
     for statement, sql in zip(statements, ran, strict=True):
         # Values stand where the marks were; what comes before the first one must agree.
         assert sql.startswith(beginnings_of(statement)), (statement, sql)
@@ -24,11 +23,10 @@ def test_every_statement_between_begin_and_reply_has_a_point(plans, name):
 
 @pytest.mark.parametrize(("name", "statement"), EVERY_STATEMENT)
 def test_killed_at_a_statement_the_fact_is_whole_or_absent(zygote, folder, plans, name, statement):
-    for number, point in enumerate(occurrences(plans[name], statement)):
-        for side in ("before", "after"):
-            home = folder / f"{number}-{side}"
-            home.mkdir()
-            kill_and_look(zygote, home, name, f"{side} {point}")
+    for number, point in enumerate(points_of(plans[name], statement)):
+        home = folder / f"{number}"
+        home.mkdir()
+        kill_and_look(zygote, home, name, point)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -53,6 +53,10 @@ class Request:
             error = type(error)(error.message, code=error.code, hint=error.hint, **error.details)
         self.error, self.done = error, True
 
+    def begin_again(self) -> None:
+        """What a first run said is undone."""
+        self.result, self.error, self.done = None, None, False
+
     def succeed(self) -> None:
         """The fact is on disk."""
         self.error, self.done = None, True

@@ -1,8 +1,9 @@
 """Running a batch of requests in one transaction, and finding out what a failed COMMIT left.
 
-Each request of a larger batch runs inside a savepoint, so that a bad one fails alone. Whatever
-stops this, the connection is left outside any transaction, and a request counts as done exactly
-when its fact is committed or refused.
+The requests of a larger batch run as one. Should one of them fail after it wrote, all are undone
+and each runs again inside a savepoint of its own, so that the bad one fails alone. Whatever stops
+this, the connection is left outside any transaction, and a request counts as done exactly when its
+fact is committed or refused.
 """
 
 from __future__ import annotations
@@ -63,17 +64,19 @@ class Committer:
     def run(self, batch: Sequence[Request], check: Callable[[], None]) -> None:
         """Commit a batch; `check` says whether the file is still the one that was opened."""
         try:
-            check()
             connection = self.connection()
         except AffidavitError as error:
             _fail_all(batch, error)
             return
         writer: SqliteWriter | None = None
         try:
-            begin_immediate(connection, self._location, max(r.since for r in batch))
-            check()
-            writer = SqliteWriter(connection, self._tips)
-            self._run_each(connection, writer, batch)
+            writer = self._begin(connection, batch, check)
+            if len(batch) == 1:
+                self._run_each(connection, writer, batch)
+            elif not self._run_together(connection, writer, batch):
+                connection.execute("ROLLBACK")
+                writer = self._begin(connection, batch, check)
+                self._run_each(connection, writer, batch)
             self._commit(connection, writer, batch)
         except failures.RAISED as error:
             _fail_all(batch, self._explain(connection, error))
@@ -94,6 +97,40 @@ class Committer:
                     return found
         return failures.translate(error, self._location)
 
+    def _begin(
+        self, connection: sqlite3.Connection, batch: Sequence[Request], check: Callable[[], None]
+    ) -> SqliteWriter:
+        begin_immediate(connection, self._location, max(r.since for r in batch))
+        check()
+        return SqliteWriter(connection, self._tips)
+
+    def _run_together(
+        self, connection: sqlite3.Connection, writer: SqliteWriter, batch: Sequence[Request]
+    ) -> bool:
+        """Run all units as one; False when one failed after it wrote: then none may stay.
+
+        No savepoint: keeping the pages to go back to would cost more than most batches.
+        """
+        start = writer.mark()
+        try:
+            for request in batch:
+                mark = writer.mark()
+                try:
+                    self._run_unit(request, writer)
+                except AffidavitError as refusal:
+                    if writer.mark() != mark:
+                        raise
+                    request.fail(refusal)
+            writer.flush()
+        except Exception as error:
+            if isinstance(error, failures.RAISED) and _is_final(connection, error):
+                raise
+            writer.go_back(start)
+            for request in batch:
+                request.begin_again()
+            return False
+        return True
+
     def _run_each(
         self, connection: sqlite3.Connection, writer: SqliteWriter, batch: Sequence[Request]
     ) -> None:
@@ -103,10 +140,10 @@ class Committer:
             if not alone:
                 connection.execute("SAVEPOINT unit")
             try:
-                writer.start_unit(request.clock)
-                request.result = request.unit(writer)
+                self._run_unit(request, writer)
+                writer.flush()
             except failures.RAISED as error:
-                if failures.is_of_the_store(error) or not connection.in_transaction:
+                if _is_final(connection, error):
                     raise
                 request.fail(failures.translate(error, self._location))
             except Exception as error:  # noqa: BLE001 - a refusal, or a bug: it fails alone
@@ -116,6 +153,11 @@ class Committer:
                 writer.go_back(mark)
             if not alone:
                 connection.execute("RELEASE unit")
+
+    @staticmethod
+    def _run_unit(request: Request, writer: SqliteWriter) -> None:
+        writer.start_unit(request.clock)
+        request.result = request.unit(writer)
 
     def _commit(
         self, connection: sqlite3.Connection, writer: SqliteWriter, batch: Sequence[Request]
@@ -184,6 +226,11 @@ class Committer:
         busy, size, done = connection.execute("PRAGMA wal_checkpoint(FULL)").fetchone()
         connection.execute("PRAGMA busy_timeout = 0")
         return not busy and done >= size
+
+
+def _is_final(connection: sqlite3.Connection, error: sqlite3.Error | UnicodeDecodeError) -> bool:
+    """Whether the store failed, not this unit: then no other unit can be written either."""
+    return failures.is_of_the_store(error) or not connection.in_transaction
 
 
 def _fail_all(batch: Sequence[Request], error: AffidavitError) -> None:

@@ -53,7 +53,9 @@ class SqliteWriter(SqliteReader):
         super().__init__(connection)
         self._connection = connection
         self._append_sql = self._sql["append"]
+        self._records: list[tuple[bytes, ThoughtRow]] = []
         head = self.head()
+        self._execute = self._execute_behind_records
         if head != tips.head or max(len(tips.tasks), len(tips.sessions)) > _TIPS_MAX:
             tips.clear()
         self._tips = tips
@@ -63,6 +65,12 @@ class SqliteWriter(SqliteReader):
         self.at = 0
         self.writes = 0
         self.committing = False
+
+    def _execute_behind_records(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
+        """Any other statement comes after the records kept back, in the order they were given."""
+        if self._records:
+            self.flush()
+        return self._connection.execute(sql, values)
 
     def start_unit(self, clock: Callable[[], int]) -> None:
         """Give the next unit its time: the clock's, and later than every unit before."""
@@ -80,6 +88,7 @@ class SqliteWriter(SqliteReader):
     def go_back(self, mark: tuple[int, int, int]) -> None:
         """A unit was undone: so is what it left in memory."""
         self._next, self._last_at, self.writes = mark
+        self._records.clear()
         self._tips.clear()
         if self._next == self.first:
             self.first_entry = None
@@ -114,21 +123,27 @@ class SqliteWriter(SqliteReader):
         tips: Mapping[str, TaskTip],
         heads: Mapping[str, SessionHead],
     ) -> None:
-        """Write records with their rows, and remember where they leave the chains."""
-        first = self._next
+        """Add records with their rows, and remember where they leave the chains."""
         self.writes += 1
         if self.first_entry is None:
             self.first_entry = linked[0][0]
-        log = [
-            (index, entry, leaf_hash(entry)) for index, (entry, _) in enumerate(linked, start=first)
-        ]
-        self._connection.executemany(self._append_sql, log)
-        self._connection.executemany(_INSERT[ThoughtRow], [row for _, row in linked])
+        self._records.extend(linked)
         self._tips.tasks.update(tips)
         self._tips.sessions.update(heads)
-        self._next = first + len(linked)
+        self._next += len(linked)
         self._last_at = self.at
-        for size in range(first - first % TILE_WIDTH + TILE_WIDTH, self._next + 1, TILE_WIDTH):
+
+    def flush(self) -> None:
+        """Write the records kept back: those of many units are two statements together."""
+        records, self._records = self._records, []
+        if not records:
+            return
+        first = records[0][1].log_index
+        log = [(row.log_index, entry, leaf_hash(entry)) for entry, row in records]
+        self._connection.executemany(self._append_sql, log)
+        self._connection.executemany(_INSERT[ThoughtRow], [row for _, row in records])
+        end = first + len(records)
+        for size in range(first - first % TILE_WIDTH + TILE_WIDTH, end + 1, TILE_WIDTH):
             self._complete_tiles(size)
 
     def _note(self, row: Row) -> None:
@@ -194,6 +209,7 @@ class SqliteWriter(SqliteReader):
 
     def check_session(self, session_id: str) -> ChainReport:
         """Verify a session's chain inside this transaction."""
+        self.flush()
         audit = SqliteAudit(self._connection)
         try:
             return verify_session_chain(audit, session_id)
