@@ -44,7 +44,7 @@ SessionState = Literal["open", "sealed", "ended"]
 RecoverHow = Literal["adopt", "new-origin"]
 
 
-class RecordThought(Struct, frozen=True, forbid_unknown_fields=True):
+class RecordThought(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """A decision record to write."""
 
     type: ThoughtType
