@@ -1,0 +1,309 @@
+"""Taking secrets out of what is about to be stored: known shapes, and values of telling names.
+
+    redact_json({"env": {"A": "b"}})       -> ({"env": {"A": "[redacted:env]"}}, 1)
+
+What goes is decided by shape alone: prefixes that a provider gives its tokens, private keys,
+passwords in URLs and headers, and values behind names such as `api_key`. A random text with neither
+a shape nor a name is kept, because digests, ids and images look the same. `RULES` names the rules:
+it changes with them, and every entry from which something was taken says under which rules.
+
+Nearly every text holds nothing, so one look (`_LONG`, `_WORDS`) decides whether more are needed.
+Every repetition is bounded or possessive: a hostile text takes time in proportion to its size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+RULES: Final = "1"
+
+# Provider tokens: the prefix is the fact, lengths are the least that was ever issued.
+_SHAPES: Final = {
+    "aws": r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Za-z0-9])",
+    "github": r"(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{36,})",
+    "gitlab": r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas|ffct|rtr)-[\w.-]{20,}"
+    r"|GR1348941[\w-]{20,}",
+    "slack": r"xox[abeoprs][-.][A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}",
+    "sk": r"sk-(?:(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,}|[a-z0-9]{32,})"
+    r"|[sr]k_(?:live|test|prod)_[A-Za-z0-9]{10,}",
+    "google": r"AIza[\w-]{35,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}",
+    "jwt": r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
+    "registry": r"npm_[A-Za-z0-9]{36,}|pypi-AgE[\w-]{50,}|rubygems_[a-f0-9]{48}|oy2[a-z0-9]{43}"
+    r"|CLOJARS_[a-z0-9]{60}|dckr_(?:pat|oat)_[\w-]{27,}",
+    "model": r"(?:hf|api_org)_[A-Za-z0-9]{34,}|(?:gsk|pplx|xai|r8|nvapi)[-_](?=[\w-]*\d)[\w-]{30,}",
+    "mail": r"SG\.[\w-]{16,}\.[\w-]{16,}|xkeysib-[a-f0-9]{64}-\w{16}|key-[a-f0-9]{32}"
+    r"|[a-f0-9]{32}-us\d{1,2}(?!\w)",
+    "cloud": r"do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}|LTAI[A-Za-z0-9]{20}|pul-[a-f0-9]{40}"
+    r"|v1\.0-[a-f0-9]{24}-[a-f0-9]{146}|[\w~.]{3}\dQ~[\w~.-]{31,}|AGE-SECRET-KEY-1[A-Z0-9]{58}"
+    r"|f(?:o1|m1[ar]|m2)_[\w+/-]{40,}=*|sq0(?:atp|csp)-[\w-]{22,}|EAAA(?=[\w-]*\d)[\w-]{56,64}(?![\w+/=-])|EAA[MC][A-Za-z0-9]{100,}",
+    "vault": r"hv[sbr]\.[\w-]{24,}|ops_eyJ[\w+/-]{100,}"
+    r"|A3-[A-Z0-9]{6}-[A-Z0-9-]{22,}|\w{14}\.atlasv1\.[\w=-]{60,}",
+    "service": r"(?:shp(?:at|ca|pa|ss)|lin_(?:api|oauth)|ntn|figd|tfp|sntry[su]|rdme|pnu|glsa|whsec"
+    r"|shippo_(?:live|test)|duffel_(?:live|test)|pscale_(?:tkn|oauth|pw)|sgp|sm_[aps]at|dnkey|nfp"
+    r"|dp\.(?:pt|st|ct|sa)|dt0c01)[-_.](?=[\w.=+/-]*\d)[\w.=+/-]{16,}"
+    r"|(?:secret|re|sbp|glc|phc|phx|vercel)_(?=[A-Za-z]*\d)[A-Za-z0-9+/=]{30,}",
+    "product": r"ATATT3[\w=-]{60,}|ATCTT3[\w=-]{60,}|NR(?:AK|II|JS|AL)-[\w-]{19,}|PMAK-[\w-]{40,}"
+    r"|EZ[AT]K[A-Za-z0-9]{54}|FLWSECK_TEST-\w{12,}|AKCp[A-Za-z0-9]{60,}|cmVmd[A-Za-z0-9]{59}"
+    r"|API-[A-Z0-9]{26}(?!\w)|fio-u-[\w=-]{60,}|p8e-\w{32}|tk-us-[\w-]{48}|4b1d[A-Za-z0-9]{38}(?!\w)"
+    r"|AQVN[\w-]{35,}|[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk|sha256~[\w-]{43}"
+    r"|SK[0-9a-f]{32}(?!\w)|\d{8,10}:AA[\w-]{33}|[MNO](?=[\w-]*\d)[\w-]{23,25}\.[\w-]{6}\.[\w-]{27,}",
+}
+_STARTS: Final = r"(?:(?<![A-Za-z0-9_.-])|(?<=\\[nrt])|(?<=%3[AD]))"
+_TOKENS: Final = re.compile(
+    _STARTS + "(?:" + "|".join(f"(?P<{name}>{shape})" for name, shape in _SHAPES.items()) + ")",
+    re.ASCII,
+)
+
+_KEY: Final = re.compile(
+    r"(-----BEGIN[A-Z0-9 ]{0,40} PRIVATE KEY(?: BLOCK)?-----)"
+    r"([^-]*+(?:-(?!----)[^-]*+)*+)(-----END[A-Z0-9 ]{0,60}-----)?"
+)
+_KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/]{40}")
+
+
+class _Clue(NamedTuple):
+    """What tells of a secret: `lead` is looked for in lower case, `value` is what follows it."""
+
+    name: str
+    marks: tuple[str, ...]
+    lead: re.Pattern[str]
+    value: re.Pattern[str]
+
+
+# A name may go on before it, as in DB_PASSWORD, and must end with one of these.
+_NAMES: Final = (
+    r"password|passwd|passphrase|passcode|passwort|kennwort|contrase(?:n|\u00f1)a|pwd|secret|token"
+    r"|credentials?|(?<![a-z])pass|(?:api|access|auth|private|secret|encryption|signing|account"
+    r"|master|service|app|license|shared|connection)[_-]?(?:key|string)"
+)
+_ENDINGS: Final = (
+    *("password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "pwd", "secret"),
+    *("token", "credential", "credentials", "authorization", "cookie", "_pass"),
+    *(
+        f"{kind}{join}key"
+        for kind in ("api", "access", "auth", "private", "secret", "encryption", "signing")
+        for join in ("", "_")
+    ),
+    *("account_key", "master_key", "service_key", "shared_key", "connection_string"),
+)
+_OPEN: Final = r"""\\?["'`]?"""
+_WORD: Final = re.compile(rf"""{_OPEN}(?P<text>[^\s"'`\\,;<>(){{}}\[\]]{{3,512}})""")
+_NAMED: Final = _Clue(
+    "named",
+    (),
+    re.compile(rf"""(?:{_NAMES})\\?["'`]?\]?\s{{0,3}}(?P<sep>:=|=>|[:=](?![=:]))\s{{0,3}}"""),
+    re.compile(
+        r"""(?P<quote>\\?["'`])(?P<text>[^\s,;:)"'`\\][^"'`\\\r\n]{3,511})"""
+        r"""|(?P<plain>[^\s"'`\\,;&<>(){}\[\]|]{4,128})(?P<next>[(\[.]?)"""
+    ),
+)
+_CLUES: Final = (
+    _Clue(
+        "url",
+        ("://",),
+        re.compile(r"""://[^\s/:@?#"'<>`]{0,256}:"""),
+        re.compile(r"""(?P<text>[^\s/"'<>`]{1,512})(?=@)"""),
+    ),
+    _Clue(
+        "hook",
+        ("hook",),
+        re.compile(
+            r"hooks\.slack\.com/(?:services|workflows|triggers)/|webhook\.office\.com/webhookb2/"
+            r"|discord(?:app)?\.com/api/webhooks/\d{1,30}/"
+        ),
+        re.compile(r"(?P<text>[\w+/@-]{20,512})", re.ASCII),
+    ),
+    _Clue(
+        "header",
+        ("authorization", "x-"),
+        re.compile(
+            r"""(?:authorization|x-[a-z-]{0,20}(?:key|token))\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?"""
+            r"""(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,3})?"""
+        ),
+        re.compile(r"""(?P<text>[^\s"'\\,;<>${}\[\]()]{6,512})"""),
+    ),
+    _Clue(
+        "cookie",
+        ("cookie",),
+        re.compile(r"""cookie\\?["']?: {0,3}\\?["']?(?=[^\s"'\\<>{}()=]{1,64}=)"""),
+        re.compile(r"""(?P<text>[^"'\\\r\n]{6,512})"""),
+    ),
+    _Clue(
+        "bearer",
+        ("bearer",),
+        re.compile(r"\bbearer\s{1,3}"),
+        re.compile(r"(?P<text>(?=[\w.~+/-]{0,512}\d)[\w.~+/=-]{12,512})", re.ASCII),
+    ),
+    _Clue(
+        "user",
+        ("-u",),
+        re.compile(r"""(?:\s-u|--user)[ =]{0,3}["']?[^\s:"'$<]{1,64}:"""),
+        re.compile(r"""(?P<text>[^\s"'$<{]{3,512})"""),
+    ),
+    _Clue(
+        "flag",
+        ("--",),
+        re.compile(rf"(?<![\w-])--[a-z-]{{0,30}}?(?:{_NAMES})\s{{1,3}}"),
+        _WORD,
+    ),
+    _NAMED,
+)
+_REST: Final = re.compile(r"""[^\s"'`\\,;<>(){}\[\]]*+""")
+_LONG: Final = re.compile(r"(?:[\w-]{0,15}+[^\w-]+)*+[\w-]{16}", re.ASCII)
+_WORDS: Final = re.compile(
+    r"pass|pwd|secret|token|credential|key|authorization|bearer|cookie|contrase|kennwort|string"
+    r"|://|hook|-u"
+)
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*+(?:(?:\.|::|->)[A-Za-z_$][\w$]*+)*+\Z")
+_PLACEHOLDER: Final = re.compile(
+    r"(?i)[$<{%*#]|\[redacted|(.)\1*\Z|(?:none|null|nil|true|false|undefined|string|str|required"
+    r"|optional|redacted|hidden|masked|example|placeholder|unknown|empty|change[-_]?me"
+    r"|(?:your|my|the|a)[-_ ].*|(?:u?int|float)\d+.*|uint8array)\Z"
+)
+_ASCII_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_ENVS: Final = ("env", "environ", "environment", "environmentvariables", "envvars")
+_HARMLESS_ENV: Final = frozenset(
+    ("PATH", "HOME", "LANG", "LC_ALL", "TERM", "SHELL", "USER", "LOGNAME", "PWD", "TMPDIR", "TZ")
+)
+
+
+def redact_text(text: str) -> tuple[str, int]:
+    """A text without the secrets in it, and how many there were."""
+    clue = _WORDS.search(text.lower())
+    if clue is None and _LONG.match(text) is None:
+        return text, 0
+    count = 0
+
+    def drop(name: str) -> str:
+        nonlocal count
+        count += 1
+        return f"[redacted:{name}]"
+
+    if "-----BEGIN" in text:
+        text = _KEY.sub(lambda found: _without_key(found, drop), text)
+    text = _TOKENS.sub(lambda found: drop(str(found.lastgroup)), text)
+    if clue is not None:
+        for one in _CLUES:
+            text = _drop_behind(one, text, drop)
+    return text, count
+
+
+def _without_key(found: re.Match[str], drop: Callable[[str], str]) -> str:
+    begin, body, end = found.groups()
+    if body.startswith("[redacted:") or (end is None and _KEY_BODY.search(body) is None):
+        return found.group()  # somebody speaks of a key
+    return f"{begin}{drop('private-key')}{end or ''}"
+
+
+def _drop_behind(clue: _Clue, text: str, drop: Callable[[str], str]) -> str:
+    """A text without the values that this clue leads to."""
+    lower = text.lower()
+    if clue.marks and not any(mark in lower for mark in clue.marks):
+        return text
+    if len(lower) != len(text):
+        lower = text.translate(_ASCII_LOWER)  # places must be the same in both
+    kept, done = [], 0
+    for lead in clue.lead.finditer(lower):
+        value = clue.value.match(text, lead.end()) if lead.end() >= done else None
+        if value is None or not _is_secret(clue.name, lead, value):
+            continue
+        group = "text" if value["text"] is not None else "plain"
+        start, end = value.span(group)
+        kept += [text[done:start], drop(clue.name)]
+        done = end if end - start < 128 else _REST.match(text, end).end()  # type: ignore[union-attr]
+    return "".join((*kept, text[done:])) if kept else text
+
+
+def _is_secret(name: str, lead: re.Match[str], value: re.Match[str]) -> bool:
+    """Whether what a clue leads to is a value, not a placeholder, a word or code."""
+    text = value["text"]
+    if name != "named":
+        alone = name in ("header", "flag", "user") and text.isalpha()
+        return _PLACEHOLDER.match(text) is None and not alone
+    if text is None:
+        return not value["next"] and _is_literal(value["plain"], lead)
+    prose = text.count(" ") > 1 or "{" in text or "<" in text
+    prose = prose or (value["quote"] == "`" and text.isalpha())
+    return _PLACEHOLDER.match(text) is None and not prose and not is_secret_name(text)
+
+
+def _is_literal(value: str, lead: re.Match[str]) -> bool:
+    """Whether a text without quotes is a value: tightly behind NAME=, or with a digit in it."""
+    value = value.rstrip(".:!?")
+    if len(value) < 4 or _PLACEHOLDER.match(value) or is_secret_name(value):
+        return False
+    said = lead.group()
+    if said.endswith("=") and lead.string[lead.end() - 2] not in " :":
+        return not _IDENTIFIER.match(value) or any(map(str.isdigit, value))
+    if value.isdigit():
+        return said.startswith("pass") and len(value) > 5
+    if not any(map(str.isdigit, value)) or len(value) < 6:
+        return False
+    # With spaces around an equals sign this may be code, where x2 is a variable.
+    return "=" not in lead["sep"] or not _IDENTIFIER.match(value)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a key, an option or a variable of this name holds a secret."""
+    name = name.lower().replace("-", "_").replace(" ", "_")
+    return name == "pass" or name.endswith(_ENDINGS)
+
+
+def redact_json(value: Any) -> tuple[Any, int]:
+    """A JSON value without secrets, by the names of its keys too; and how many there were."""
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, dict):
+        return _redact_object(value)
+    if isinstance(value, list | tuple):
+        found = [redact_json(item) for item in value]
+        return [item for item, _ in found], sum(count for _, count in found)
+    return value, 0
+
+
+def _redact_object(value: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    kept: dict[str, Any] = {}
+    total = 0
+    for key, item in value.items():
+        if key.replace("_", "").lower() in _ENVS and isinstance(item, dict | list):
+            kept[key], count = _redact_environment(item)
+        elif _holds_secret(key, item):
+            kept[key], count = "[redacted:key]", 1
+        else:
+            kept[key], count = redact_json(item)
+        total += count
+    return kept, total
+
+
+def _holds_secret(key: str, item: Any) -> bool:
+    """Whether what stands under this key goes, whatever it looks like."""
+    if item in (None, "", [], {}) or isinstance(item, bool):
+        return False
+    if isinstance(item, str) and item.startswith("[redacted:"):
+        return False
+    if isinstance(item, int | float) and not key.lower().startswith("pass"):
+        return False
+    return is_secret_name(key)
+
+
+def _redact_environment(item: dict[str, Any] | list[Any]) -> tuple[Any, int]:
+    """What a process gets as its environment: names stay, values go."""
+    if isinstance(item, dict):
+        kept = {key: _environment_value(key, text) for key, text in item.items()}
+        return kept, sum(kept[key] is not text for key, text in item.items())
+    lines = [_environment_line(line) for line in item]
+    return lines, sum(line is not before for line, before in zip(lines, item, strict=True))
+
+
+def _environment_line(line: Any) -> Any:
+    if not isinstance(line, str) or "=" not in line:
+        return line
+    name, _, text = line.partition("=")
+    found = _environment_value(name, text)
+    return line if found is text else f"{name}={found}"
+
+
+def _environment_value(name: str, text: Any) -> Any:
+    return text if not text or name.upper() in _HARMLESS_ENV else "[redacted:env]"

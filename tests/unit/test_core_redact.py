@@ -1,0 +1,103 @@
+"""Secrets go, harmless texts stay; hostile texts take time in proportion to their size."""
+
+import time
+
+import pytest
+
+from affidavit.core.redact import RULES, redact_json, redact_text
+from unit.redaction_corpus import developed, harmless, held_out
+
+BYTES = 16 * 1024 * 1024
+RECALL_MIN = 0.95
+
+
+def missed(samples):
+    return [text for text, secret in samples if secret in redact_text(text)[0]]
+
+
+@pytest.mark.parametrize("samples", [developed, held_out])
+def test_secrets_of_known_shapes_are_removed(samples):
+    texts = samples()
+    left = missed(texts)
+    recall = 1 - len(left) / len(texts)
+    print(f"{samples.__name__}: recall {recall:.2%} of {len(texts)}")
+    assert recall >= RECALL_MIN, left
+
+
+def test_harmless_texts_stay_as_they_are():
+    texts = harmless()
+    changed = [(text[:200], new[:200]) for text in texts if (new := redact_text(text)[0]) != text]
+    print(f"false positives: {len(changed)} of {len(texts)} harmless texts")
+    assert changed == []
+
+
+def test_what_is_redacted_is_not_redacted_again():
+    for text, _ in developed():
+        once, count = redact_text(text)
+        assert count >= 1 or once == text
+        assert redact_text(once) == (once, 0)
+
+
+def test_values_go_by_the_names_of_their_keys():
+    given = {
+        "headers": {"Authorization": "Bearer x", "accept": "json"},
+        "apiKey": "short",
+        "nested": [{"client-secret": {"a": 1}}, "postgres://me:pw@host/db"],
+        "env": {"HOME": "/home/me", "NAME": "value", "EMPTY": ""},
+        "max_tokens": 100,
+        "token_type": "bearer",
+        "password": 1234,
+        "token": None,
+        "environment": "production",
+    }
+    found, count = redact_json(given)
+    assert found == {
+        "headers": {"Authorization": "[redacted:key]", "accept": "json"},
+        "apiKey": "[redacted:key]",
+        "nested": [{"client-secret": "[redacted:key]"}, "postgres://me:[redacted:url]@host/db"],
+        "env": {"HOME": "/home/me", "NAME": "[redacted:env]", "EMPTY": ""},
+        "max_tokens": 100,
+        "token_type": "bearer",
+        "password": "[redacted:key]",
+        "token": None,
+        "environment": "production",
+    }
+    assert count == 6
+    assert redact_json(found) == (found, 0)
+
+
+def test_an_environment_may_be_a_list():
+    assert redact_json({"Env": ["A=b", "PATH=/bin", "C"]}) == (
+        {"Env": ["A=[redacted:env]", "PATH=/bin", "C"]},
+        1,
+    )
+
+
+@pytest.mark.parametrize("kept", [None, True, 7, "plain", [], {}])
+def test_other_values_stay(kept):
+    assert redact_json(kept) == (kept, 0)
+
+
+@pytest.mark.parametrize("unit", ["token:", "://a:", "-----BEGIN PRIVATE KEY-----", "sk-", "a_"])
+def test_a_hostile_text_takes_time_in_proportion_to_its_size(unit):
+    """A sixteenth of the largest text; twice as much may take three times as long, not four."""
+
+    def spent(size):
+        text = (unit * (size // len(unit) + 1))[:size]
+        start = time.process_time()
+        redact_text(text)
+        return time.process_time() - start
+
+    small = spent(BYTES // 32)
+    assert spent(BYTES // 16) < max(3.5 * small, 0.2)
+
+
+def test_a_text_of_the_largest_size_is_done_in_seconds():
+    start = time.process_time()
+    redact_text("password=" + "x" * (BYTES - 9))
+    redact_text("word " * (BYTES // 5))
+    assert time.process_time() - start < 8
+
+
+def test_rules_have_a_version():
+    assert RULES.isdigit()
