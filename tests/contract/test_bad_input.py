@@ -261,6 +261,7 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
         "idempotency_key": NAME,
         "payloads": CHOICE,
         "publish": CHOICE,
+        "redaction": CHOICE,
         "session_idle_hours": HOURS,
         "transitions": CHOICE,
         "writeback": CHOICE,

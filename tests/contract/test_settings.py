@@ -9,6 +9,7 @@ from contract.oracle import log, snapshot
 DEFAULTS = {
     "payloads": "hash",
     "publish": "hashes",
+    "redaction": "on",
     "session_idle_hours": 24,
     "transitions": "open",
     "writeback": "any",
@@ -59,6 +60,7 @@ def test_several_changes_are_one_unit(ledger, path):
     assert ledger.settings == {
         "payloads": "keep",
         "publish": "hashes",
+        "redaction": "on",
         "session_idle_hours": 1,
         "transitions": "strict",
         "writeback": "reflection",

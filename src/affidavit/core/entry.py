@@ -109,16 +109,19 @@ def encode_thought(
     timestamp: str,
     type_: str,
     src: Source,
+    redaction: str = "",
 ) -> bytes:
     """The bytes of `thought.recorded`; equals `encode_entry`, faster.
 
     Every value arrives in JSON, but for the two hashes every record has and the type.
+    `redaction` is empty, or that key with its value and a comma.
     """
     text = (
         f'{{"at":{at},"body":{{"agent_id":{agent},"chain_hash":{chain},'
         f'"content_hash":{content_hash},"hash":"{hash_}","id":{id_},"parent_chain_hash":{parent},'
-        f'"prev_hash":"{prev_hash}","session_id":{session},"session_seq":{seq},"task_id":{task},'
-        f'"timestamp":{timestamp},"type":"{type_}"}},"kind":"thought.recorded",{source_json(src)}'
+        f'"prev_hash":"{prev_hash}",{redaction}"session_id":{session},"session_seq":{seq},'
+        f'"task_id":{task},"timestamp":{timestamp},"type":"{type_}"}},"kind":"thought.recorded",'
+        f"{source_json(src)}"
     )
     return _bounded(encode_utf8(text, "entry"))
 

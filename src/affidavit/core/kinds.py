@@ -16,6 +16,7 @@ from affidavit.core.thought import THOUGHT_TYPES
 from affidavit.errors import InputError
 
 END_REASONS: Final = ("done", "lost", "failed")
+_NOTHING_REMOVED: Final = {"count": 1, "rules": "0"}
 
 
 def check_body(kind: str, body: dict[str, Any]) -> None:
@@ -25,6 +26,8 @@ def check_body(kind: str, body: dict[str, Any]) -> None:
             raise InputError(f"{kind}: {key} is missing", field=key)
         if not holds(body[key]):
             raise InputError(f"{kind}: {key} is not of its shape", field=key)
+    if kind in BODIES and not _is_redaction(body.get("redaction", _NOTHING_REMOVED)):
+        raise InputError(f"{kind}: redaction is not of its shape", field="redaction")
 
 
 def is_count(value: Any) -> bool:
@@ -43,6 +46,17 @@ def _is_text(value: Any) -> bool:
 def _is_payload(value: Any) -> bool:
     return (
         isinstance(value, dict) and is_count(value.get("bytes")) and is_digest(value.get("commit"))
+    )
+
+
+def _is_redaction(value: Any) -> bool:
+    """How many secrets were removed from an entry's texts, and under which rules."""
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"count", "rules"}
+        and is_count(value["count"])
+        and value["count"] > 0
+        and is_name(value["rules"])
     )
 
 

@@ -29,7 +29,7 @@ from affidavit.core.entry import Entry, encode_entry
 from affidavit.core.identity import Identity
 from affidavit.core.merkle import Digest, prove_consistency, read_root
 from affidavit.core.note import VerifierKey
-from affidavit.core.views.payload import NO_PAYLOAD, Payload
+from affidavit.core.views.payload import NO_PAYLOAD
 from affidavit.core.views.signing import origin_row
 from affidavit.errors import (
     AffidavitError,
@@ -50,6 +50,7 @@ from affidavit.ledger.keys import (
     write_key,
 )
 from affidavit.ledger.ports import Guard, Reader, Writer
+from affidavit.ledger.redaction import noted
 
 _NOBODY = Said(None, NO_PAYLOAD)
 _KEY_ADDED: Final = b'"kind":"key.added"'
@@ -245,7 +246,7 @@ def _check_no_key(context: Context) -> None:
                 )
 
 
-def adopt(context: Context, reason: Payload) -> Checkpoint:
+def adopt(context: Context, why: Said) -> Checkpoint:
     """Go on from the log as it is here, where no guard is left to say otherwise."""
     with context.store.read() as reader:
         origin = read_identity(reader).origin
@@ -261,12 +262,12 @@ def adopt(context: Context, reason: Payload) -> Checkpoint:
             )
         check_signers(context, now.identity.keys)
         context.store.write(
-            lambda tx: _write_origin(context, tx, now.head, origin, reason), context.clock
+            lambda tx: _write_origin(context, tx, now.head, origin, why), context.clock
         )
         return _sign_head(context, guard, None, _look(context, None))
 
 
-def change_origin(context: Context, reason: Payload) -> Checkpoint:
+def change_origin(context: Context, why: Said) -> Checkpoint:
     """Go on as another log, with a name and a key of its own; what was signed stays signed."""
     with context.store.read() as reader:
         old_origin = read_identity(reader).origin
@@ -281,7 +282,7 @@ def change_origin(context: Context, reason: Payload) -> Checkpoint:
 
         def unit(tx: Writer) -> None:
             check_origin(tx, old_origin)
-            _write_origin(context, tx, last, origin, reason)
+            _write_origin(context, tx, last, origin, why)
             write_key(tx, "key.added", key, _NOBODY, context.src)
 
         context.store.write(unit, context.clock)
@@ -295,15 +296,14 @@ def _last_signed(guard: Guard, origin: str) -> TreeHead | None:
         return None
 
 
-def _write_origin(
-    context: Context, tx: Writer, last: TreeHead, origin: str, reason: Payload
-) -> None:
+def _write_origin(context: Context, tx: Writer, last: TreeHead, origin: str, why: Said) -> None:
     body = {
         "old_origin": last.origin,
         "old_size": last.size,
         "old_root": last.root.hex(),
         "origin": origin,
-        "reason": committed(reason),
+        "reason": committed(why.reason),
+        **noted(why.removed),
     }
     entry = Entry(tx.at, "origin.changed", body, context.src)
-    tx.append(encode_entry(*entry), origin_row(tx.size(), entry, reason))
+    tx.append(encode_entry(*entry), origin_row(tx.size(), entry, why.reason))

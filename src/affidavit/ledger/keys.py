@@ -13,11 +13,14 @@ from typing import NamedTuple
 from affidavit.core.entry import Entry, Source, commitment, encode_entry
 from affidavit.core.identity import Identity, derive_identity
 from affidavit.core.note import VerifierKey
+from affidavit.core.redact import redact_text
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
 from affidavit.core.views.signing import key_row
 from affidavit.errors import ConflictError, invalid
 from affidavit.ledger.context import Context
 from affidavit.ledger.ports import Reader, Writer
+from affidavit.ledger.redaction import noted
+from affidavit.ledger.settings import read_settings
 
 
 class Said(NamedTuple):
@@ -25,6 +28,7 @@ class Said(NamedTuple):
 
     by: str | None
     reason: Payload
+    removed: int = 0
 
 
 def read_identity(reader: Reader) -> Identity:
@@ -69,7 +73,12 @@ def make_key(context: Context, origin: str) -> VerifierKey:
 
 def write_key(tx: Writer, kind: str, key: VerifierKey, why: Said, src: Source) -> None:
     """Record `key.added` or `key.retired`."""
-    body = {"vkey": str(key), "by": why.by, "reason": committed(why.reason)}
+    body = {
+        "vkey": str(key),
+        "by": why.by,
+        "reason": committed(why.reason),
+        **noted(why.removed),
+    }
     entry = Entry(tx.at, kind, body, src)
     tx.append(encode_entry(*entry), key_row(tx.size(), entry, why.reason))
 
@@ -83,7 +92,14 @@ def committed(payload: Payload) -> dict[str, object] | None:
 
 def said(context: Context, by: str | None, reason: str | None) -> Said:
     """What somebody says who decides, the reason with its salt."""
-    return Said(by, NO_PAYLOAD if reason is None else Payload(reason, context.new_salt()))
+    if reason is None:
+        return Said(by, NO_PAYLOAD)
+    kept, removed = redact_text(reason)
+    if removed:
+        with context.store.read() as reader:
+            if read_settings(reader)["redaction"] == "off":
+                kept, removed = reason, 0
+    return Said(by, Payload(kept, context.new_salt()), removed)
 
 
 def add_key(context: Context, why: Said) -> VerifierKey:

@@ -13,6 +13,7 @@ from affidavit.errors import ConflictError, IntegrityViolation
 from affidavit.ledger import results
 from affidavit.ledger.inputs import ListSessions, StartSession
 from affidavit.ledger.ports import Reader, SessionEntry, Writer
+from affidavit.ledger.redaction import noted
 from affidavit.ledger.results import Seal, Session, SessionEnd
 from affidavit.ledger.thoughts import session_not_found
 
@@ -26,6 +27,7 @@ def start_session(
     ledger_id: str,
     salt: bytes,
     src: Source,
+    removed: int = 0,
 ) -> SessionRow:
     """Record that a session starts; its genesis binds who, when and what it continues."""
     if tx.session_head(session_id) is not None:
@@ -49,6 +51,7 @@ def start_session(
         "intent": commitment(salt, given.intent),
         "project": given.project,
         "model": given.model,
+        **noted(removed),
     }
     entry = Entry(tx.at, "session.started", body, src)
     row = session_row(tx.size(), entry, Payload(given.intent, salt))

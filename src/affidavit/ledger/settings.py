@@ -33,6 +33,9 @@ SETTINGS: Final[dict[str, Setting]] = {
         ("hashes", "entries"),
         "what `affidavit publish` gives away: the tree's hashes, or the entries too",
     ),
+    "redaction": Setting(
+        "on", ("on", "off"), "whether secrets are taken out of texts before they are stored"
+    ),
     "session_idle_hours": Setting(
         24, range(1, 24 * 366), "after how many idle hours an open session counts as lost"
     ),

@@ -14,6 +14,7 @@ from affidavit.errors import ConflictError, InputError, invalid
 from affidavit.ledger import results
 from affidavit.ledger.inputs import CreateTask, ListTasks, PatchTask, TransitionTask
 from affidavit.ledger.ports import Reader, TaskFilter, Writer
+from affidavit.ledger.redaction import noted
 from affidavit.ledger.results import TaskList
 from affidavit.ledger.settings import setting
 
@@ -21,7 +22,12 @@ _STATE = ("project_id", "priority", "assignee")
 
 
 def create_task(
-    tx: Writer, given: CreateTask, task_id: str, salts: tuple[bytes, bytes], src: Source
+    tx: Writer,
+    given: CreateTask,
+    task_id: str,
+    salts: tuple[bytes, bytes],
+    src: Source,
+    removed: int = 0,
 ) -> TaskRow:
     """Record a new task."""
     if tx.find_task(task_id) is not None:
@@ -45,12 +51,18 @@ def create_task(
         "project_id": given.project_id,
         "priority": given.priority,
         "assignee": given.assignee,
+        **noted(removed),
     }
     return _append(tx, "task.created", body, payloads, None, src)
 
 
 def update_task(
-    tx: Writer, task_id: str, patch: PatchTask, salts: tuple[bytes, bytes], src: Source
+    tx: Writer,
+    task_id: str,
+    patch: PatchTask,
+    salts: tuple[bytes, bytes],
+    src: Source,
+    removed: int = 0,
 ) -> TaskRow:
     """Record what changes of a task; null clears, omitted leaves."""
     before = _existing(tx, task_id, "update")
@@ -78,10 +90,12 @@ def update_task(
         changed["description"] = None
     elif patch.description is not UNSET:
         payloads["description"] = Payload(patch.description, salts[1])
-    return _append_update(tx, before, changed, payloads, to, src)
+    return _append_update(tx, before, changed, payloads, to, src, removed)
 
 
-def transition_task(tx: Writer, given: TransitionTask, salt: bytes, src: Source) -> TaskRow:
+def transition_task(
+    tx: Writer, given: TransitionTask, salt: bytes, src: Source, removed: int = 0
+) -> TaskRow:
     """Move a task along its lifecycle; every other move is refused."""
     before = _existing(tx, given.id, "transition")
     _check_transition(before, given.to)
@@ -90,14 +104,17 @@ def transition_task(tx: Writer, given: TransitionTask, salt: bytes, src: Source)
     if given.to == "DONE":
         _check_writeback(tx, given.id)
     payloads = {} if given.reason is None else {"reason": Payload(given.reason, salt)}
-    return _append_update(tx, before, {"status": given.to}, payloads, given.to, src)
+    changed = {"status": given.to}
+    return _append_update(tx, before, changed, payloads, given.to, src, removed)
 
 
-def delete_task(tx: Writer, task_id: str, reason: str | None, salt: bytes, src: Source) -> TaskRow:
+def delete_task(
+    tx: Writer, task_id: str, reason: str | None, salt: bytes, src: Source, removed: int = 0
+) -> TaskRow:
     """Record that a task is deleted; its history stays."""
     before = _existing(tx, task_id, "delete")
     payloads = {} if reason is None else {"reason": Payload(reason, salt)}
-    body = {"task_id": task_id, "reason": _commit(payloads, "reason")}
+    body = {"task_id": task_id, "reason": _commit(payloads, "reason"), **noted(removed)}
     return _append(tx, "task.deleted", body, payloads, before, src)
 
 
@@ -108,6 +125,7 @@ def _append_update(
     payloads: dict[str, Payload],
     to: str | None,
     src: Source,
+    removed: int,
 ) -> TaskRow:
     body = {
         "task_id": before.id,
@@ -116,6 +134,7 @@ def _append_update(
         "description": _commit(payloads, "description"),
         "reason": _commit(payloads, "reason"),
         "attempt": attempt_after(before, to),
+        **noted(removed),
     }
     return _append(tx, "task.updated", body, payloads, before, src)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec import structs
+
 from affidavit.core.canonical import encode_string as quote
 from affidavit.core.entry import Source, encode_thought
+from affidavit.core.redact import RULES, redact_text
 from affidavit.core.session import chain_hash, content_hash
 from affidavit.core.thought import ZERO_HASH, task_hash
 from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.errors import ConflictError, InputError, invalid
-from affidavit.ledger import results
+from affidavit.ledger import redaction, results
 from affidavit.ledger.inputs import ListThoughts, RecordThought
 from affidavit.ledger.ports import Reader, SessionHead, TaskTip, Writer
 from affidavit.ledger.results import ThoughtRecord
@@ -28,10 +31,21 @@ class Draft(NamedTuple):
     content_json: str
     task_json: str
     agent_json: str
+    removed: int = 0
+    original: Draft | None = None
 
 
 def draft(given: RecordThought, record_id: str, timestamp: str) -> Draft:
     """Everything about a record that does not depend on the chains."""
+    text, removed = redact_text(given.content)
+    original = _draft(given, record_id, timestamp)
+    if not removed:
+        return original
+    cleaned = _draft(structs.replace(given, content=text), record_id, timestamp)
+    return cleaned._replace(removed=removed, original=original)
+
+
+def _draft(given: RecordThought, record_id: str, timestamp: str) -> Draft:
     return Draft(
         given,
         record_id,
@@ -54,8 +68,11 @@ class _Chains:
 
     def link(self, item: Draft, index: int, src: Source) -> tuple[bytes, ThoughtRow]:
         """The entry and the row of the next record."""
+        if item.original is not None and redaction.is_off(self._tx):
+            item = item.original
         given, at = item.given, self._tx.at
-        _, id_, timestamp, id_json, time, text, task, agent = item
+        _, id_, timestamp, id_json, time, text, task, agent, removed, _ = item
+        note = f'"redaction":{{"count":{removed},"rules":"{RULES}"}},' if removed else ""
         type_, task_id, session_id = given.type, given.task_id, given.session_id
         tip = self.tips.get(task_id) or self._tx.task_tip(task_id)
         prev = ZERO_HASH if tip is None else tip[0]
@@ -73,7 +90,7 @@ class _Chains:
             chain_json, parent_json = f'"{chain}"', f'"{parent}"'
         entry = encode_thought(
             at, agent, chain_json, digest_json, own, id_json, parent_json, prev, session, seq_json,
-            task, time, type_, src,
+            task, time, type_, src, note,
         )  # fmt: skip
         row = ThoughtRow(
             index, id_, type_, task_id, given.agent_id, given.content, timestamp, prev, own,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from affidavit.ledger import checkpoints, results, sessions, thoughts
+from affidavit.ledger import checkpoints, redaction, results, sessions, thoughts
 from affidavit.ledger.handle import Handle
 from affidavit.ledger.inputs import (
     REQUIRED,
@@ -51,10 +51,13 @@ class Sessions(Handle):
         )
         context = self._context
         fresh = given.session_id or context.new_id()
-        salt = context.new_salt()
+        salt, cleaned = context.new_salt(), redaction.clean(given)
 
         def unit(tx: Writer) -> tuple[Session, int, int]:
-            row = sessions.start_session(tx, given, fresh, context.ledger_id, salt, context.src)
+            kept, removed = redaction.choose(tx, given, cleaned)
+            row = sessions.start_session(
+                tx, kept, fresh, context.ledger_id, salt, context.src, removed
+            )
             return results.session(row, None, 0), row.log_index, row.log_index
 
         return self._write(given, unit, _replay_start, idempotency_key)

@@ -61,7 +61,7 @@ class Signing(Handle):
         given = read_input(Recover, {"how": how, "reason": reason})
         said = keys.said(self._context, None, given.reason)
         go_on = checkpoints.adopt if given.how == "adopt" else checkpoints.change_origin
-        return _describe(go_on(self._context, said.reason))
+        return _describe(go_on(self._context, said))
 
     def _key(self, vkey: str) -> Key:
         return next(key for key in self.list_keys() if key.vkey == vkey)

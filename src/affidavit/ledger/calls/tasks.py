@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from affidavit.core.views.tasks import TaskRow
-from affidavit.ledger import results, tasks
+from affidavit.ledger import redaction, results, tasks
 from affidavit.ledger.handle import Handle
 from affidavit.ledger.inputs import (
     REQUIRED,
@@ -51,10 +51,11 @@ class Tasks(Handle):
             },
         )
         context = self._context
-        task_id, salts = context.new_id(), self._salts()
+        task_id, salts, cleaned = context.new_id(), self._salts(), redaction.clean(given)
 
         def unit(tx: Writer) -> tuple[Task, int, int]:
-            return _task_answer(tasks.create_task(tx, given, task_id, salts, context.src))
+            kept, removed = redaction.choose(tx, given, cleaned)
+            return _task_answer(tasks.create_task(tx, kept, task_id, salts, context.src, removed))
 
         return self._write(given, unit, _replay_task, idempotency_key)
 
@@ -98,10 +99,11 @@ class Tasks(Handle):
                 "assignee": assignee,
             },
         )
-        src, salts = self._context.src, self._salts()
+        src, salts, cleaned = self._context.src, self._salts(), redaction.clean(patch)
 
         def unit(tx: Writer) -> tuple[Task, int, int]:
-            return _task_answer(tasks.update_task(tx, named.id, patch, salts, src))
+            kept, removed = redaction.choose(tx, patch, cleaned)
+            return _task_answer(tasks.update_task(tx, named.id, kept, salts, src, removed))
 
         return self._write(_Update(named.id, patch), unit, _replay_task, idempotency_key)
 
@@ -115,10 +117,11 @@ class Tasks(Handle):
     ) -> Task:
         """Move a task along its lifecycle; every other move is refused."""
         given = read_input(TransitionTask, {"id": id, "to": to, "reason": reason})
-        src, salt = self._context.src, self._context.new_salt()
+        src, salt, cleaned = self._context.src, self._context.new_salt(), redaction.clean(given)
 
         def unit(tx: Writer) -> tuple[Task, int, int]:
-            return _task_answer(tasks.transition_task(tx, given, salt, src))
+            kept, removed = redaction.choose(tx, given, cleaned)
+            return _task_answer(tasks.transition_task(tx, kept, salt, src, removed))
 
         return self._write(given, unit, _replay_task, idempotency_key)
 
@@ -131,10 +134,11 @@ class Tasks(Handle):
     ) -> Task:
         """Delete a task; its history stays in the log."""
         given = read_input(DeleteTask, {"id": id, "reason": reason})
-        src, salt = self._context.src, self._context.new_salt()
+        src, salt, cleaned = self._context.src, self._context.new_salt(), redaction.clean(given)
 
         def unit(tx: Writer) -> tuple[Task, int, int]:
-            return _task_answer(tasks.delete_task(tx, given.id, given.reason, salt, src))
+            kept, removed = redaction.choose(tx, given, cleaned)
+            return _task_answer(tasks.delete_task(tx, given.id, kept.reason, salt, src, removed))
 
         return self._write(given, unit, _replay_task, idempotency_key)
 
