@@ -24,6 +24,7 @@ FINDING_CODES: Final = (
     "fork",
     "schema_changed",
     "tree_node_bad",
+    "evidence_malformed",
 )
 FINDINGS_MAX: Final = 10_000
 

@@ -17,7 +17,7 @@ from affidavit.verify.session_state import SessionState
 from affidavit.verify.tree import TreeCheck
 
 # What may still name a session after its seal; after an end without one, a seal too.
-_AFTER_SEAL: Final = frozenset(
+AFTER_SEAL: Final = frozenset(
     (
         "session.ended",
         "capture.stopped",
@@ -102,7 +102,7 @@ class SessionBook:
         return state
 
     def _check_open(self, index: int, state: SessionState, kind: str) -> None:
-        if state.is_open or kind in _AFTER_SEAL:
+        if state.is_open or kind in AFTER_SEAL:
             return
         if state.sealed_at is not None:
             said = f"names a session that was sealed at entry {state.sealed_at}"

@@ -146,7 +146,7 @@ def find_difference(read: Entry, row: RawRow) -> Broken | None:
         return Broken(
             "view_differs", f"thought_records.{column}", f"{column} differs from the entry"
         )
-    if _hashes_hold(read.body, actual.content):
+    if hashes_hold(read.body, actual.content):
         return None
     if actual.content in ("", None):
         return Broken("payload_lost", "thought_records.content", "the content is gone")
@@ -160,7 +160,7 @@ def find_changed_column(read: Entry, actual: ThoughtRow) -> str | None:
     return next(find_differing(actual, expected), None)
 
 
-def _hashes_hold(body: dict[str, Any], content: Any) -> bool:
+def hashes_hold(body: dict[str, Any], content: Any) -> bool:
     """Whether a record's own hashes follow from its fields and this content."""
     try:
         own_id, task, agent, time = (

@@ -1,0 +1,35 @@
+"""`affidavit-verify.pyz`: check a file where nothing but Python and `cryptography` is installed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from affidavit.apps.auditor.checking import check_file
+from affidavit.apps.auditor.options import add_trust, trust_of
+from affidavit.apps.cli.render import show, show_error
+from affidavit.errors import CODES, AffidavitError
+
+
+def main(words: list[str]) -> int:
+    """Verify one file; the exit code is the verdict."""
+    parser = argparse.ArgumentParser(
+        prog="affidavit-verify",
+        description="Check an evidence file, or a proof that a log signed two histories.",
+        epilog="exit codes: 0 verified, 1 a violation, 2 wrong words, 3 not verified, 4 no access",
+    )
+    parser.add_argument("file", metavar="FILE", help="what somebody gave you")
+    parser.add_argument("--json", action="store_true", help="answer with one JSON document")
+    add_trust(parser)
+    args = parser.parse_args(words)
+    try:
+        answer = check_file(args.file, trust_of(args))
+    except AffidavitError as error:
+        show_error(error, as_json=args.json)
+        return CODES[error.code].exit_code
+    show(answer, as_json=args.json)
+    return answer.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,223 @@
+"""The entries of an evidence file in their order: chains, sessions, seals, and what is missing.
+
+What can be told depends on what the file is of. A range has every entry of it; a session every
+entry that names it, and its seal counts them; a task every record of it, each naming the one
+before; a record stands alone. Where a record before may be absent, its link is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from affidavit.core.bundle import ENTRIES, MANIFEST, Evidence, Scope, parse_range, session_path
+from affidavit.core.entry import Entry
+from affidavit.core.merkle import Digest, leaf_hash
+from affidavit.core.session import METADATA_KEYS, chain_hash, genesis
+from affidavit.core.thought import ZERO_HASH
+from affidavit.errors import InputError
+from affidavit.verify.findings import Findings
+from affidavit.verify.parts import PartCheck
+from affidavit.verify.session_state import SessionState
+from affidavit.verify.sessions import AFTER_SEAL
+from affidavit.verify.thoughts import find_broken_link
+
+Entries = Mapping[int, tuple[bytes, Entry]]
+_THOUGHT: Final = "thought.recorded"
+_STARTED: Final = "session.started"
+_SEALED: Final = "session.sealed"
+_ENDED: Final = "session.ended"
+_ERASED: Final = "payload.erased"
+
+
+def check_passage(
+    evidence: Evidence,
+    entries: Entries,
+    is_whole: bool,
+    findings: Findings,
+    checked: dict[str, int],
+    unchecked: list[str],
+) -> None:
+    """Walk the entries once; then compare what the file says of its sessions and its scope."""
+    walk = _Walk(evidence, is_whole, findings)
+    for index, (raw, entry) in entries.items():
+        walk.follow(index, entry, leaf_hash(raw))
+    parts = PartCheck(evidence, entries, is_whole, findings)
+    for start, part in evidence.sessions.items():
+        parts.check(start, part, walk.states.get(part.session_id))
+    if is_whole:
+        # What is missing is told already where an entry could not be believed.
+        _check_scope(evidence, entries, findings)
+    checked |= {"links": walk.links, "seals": parts.seals, "complete": parts.complete}
+    unchecked += [*parts.unchecked, *walk.unchecked()]
+
+
+class _Walk:
+    """Where every chain stands."""
+
+    def __init__(self, evidence: Evidence, is_whole: bool, findings: Findings) -> None:
+        self._scope = evidence.scope
+        self._findings = findings
+        self._is_range = is_whole and evidence.scope.kind == "range"
+        self._whole = {part.session_id for part in evidence.sessions.values() if part.whole}
+        self._is_whole = is_whole
+        self._tips: dict[str, str] = {}
+        self._loose = 0
+        self.states: dict[str, SessionState] = {}
+        self.links = 0
+
+    def follow(self, index: int, entry: Entry, leaf: Digest) -> None:
+        """The next entry."""
+        session_id = entry.body.get("session_id")
+        if entry.kind == _THOUGHT:
+            self._follow_thought(index, entry, leaf)
+        elif entry.kind == _STARTED:
+            self._start(index, entry, leaf)
+        elif isinstance(session_id, str) and (state := self.states.get(session_id)) is not None:
+            self._follow_other(index, entry, leaf, state)
+
+    def _say(self, code: str, index: int, said: str) -> None:
+        self._findings.add(code, index, ENTRIES, said)
+
+    def _start(self, index: int, entry: Entry, leaf: Digest) -> None:
+        body = entry.body
+        if genesis({name: body[name] for name in METADATA_KEYS}) != body["genesis"]:
+            self._say("chain_broken", index, "the genesis is not that of the session's metadata")
+        if body["session_id"] in self.states:
+            self._say("chain_broken", index, f"session {body['session_id']!r:.100} started before")
+            return
+        closing_task = body["task_id"] if body["proof_grade"] else None
+        state = SessionState(index, body["genesis"], 0, closing_task)
+        state.add_entry(leaf)
+        self.states[body["session_id"]] = state
+
+    def _follow_other(self, index: int, entry: Entry, leaf: Digest, state: SessionState) -> None:
+        if entry.kind == _SEALED:
+            if state.sealed_at is not None:
+                said = f"the session was sealed before, at entry {state.sealed_at}"
+                self._say("seal_mismatch", index, said)
+            else:
+                state.sealed_at = index
+            return
+        self._check_open(index, entry.kind, state)
+        if entry.kind == _ENDED:
+            if state.ended_at is not None:
+                said = f"the session ended before, at entry {state.ended_at}"
+                self._say("chain_broken", index, said)
+            state.ended_at = index
+        if state.sealed_at is None:
+            state.add_entry(leaf)
+
+    def _check_open(self, index: int, kind: str, state: SessionState) -> None:
+        if not state.is_open and kind not in AFTER_SEAL:
+            how = "was sealed" if state.sealed_at is not None else "had ended"
+            code = "seal_mismatch" if state.sealed_at is not None else "chain_broken"
+            self._say(code, index, f"names a session that {how} before")
+
+    def _follow_thought(self, index: int, entry: Entry, leaf: Digest) -> None:
+        body = entry.body
+        session_id, parent, next_seq = body["session_id"], None, 0
+        seq = -1 if body["session_seq"] is None else body["session_seq"]
+        state = None if session_id is None else self.states.get(session_id)
+        if state is not None:
+            self._check_open(index, entry.kind, state)
+            if seq <= state.next_seq or self._knows_all(session_id):
+                parent, next_seq = state.chain_hash, state.next_seq
+        prev = self._prev_of(body["task_id"], body["prev_hash"])
+        broken = find_broken_link(body, prev, parent, next_seq)
+        if broken is not None:
+            self._findings.add(broken.code, index, f"{ENTRIES} {broken.place}", broken.message)
+        elif not _binds(entry):
+            self._say("chain_broken", index, "its chain hash does not follow from its content hash")
+        self.links += (prev is not None) + (parent is not None)
+        self._loose += prev is None
+        self._tips[body["task_id"]] = body["hash"]
+        if state is not None:
+            state.next_seq = max(seq, 0)
+            state.add_thought(leaf, body["type"], body["task_id"], body["chain_hash"] or "", index)
+
+    def _knows_all(self, session_id: str) -> bool:
+        """Whether every record of a session is in the file, so that a gap is a break."""
+        return self._is_whole and (self._is_range or session_id in self._whole)
+
+    def _prev_of(self, task_id: str, claimed: str) -> str | None:
+        """What a record must link to; None where the one before it may be elsewhere."""
+        known = self._tips.get(task_id)
+        if not self._is_whole:
+            return None
+        if self._scope == Scope("task", task_id):
+            return known or ZERO_HASH
+        if self._is_range:
+            return known or (ZERO_HASH if self._scope.id.startswith("0:") else None)
+        # Another record of the task may stand between; but it cannot begin again.
+        return known if claimed in (ZERO_HASH, known) else None
+
+    def unchecked(self) -> list[str]:
+        """Links that lead to records outside of the file."""
+        said = []
+        if self._loose:
+            said.append(f"the record before, in its task, of {self._loose:,} records")
+        if self._scope.kind == "task":
+            said.append("whether the task has records behind the last one here")
+        return said
+
+
+def _binds(entry: Entry) -> bool:
+    """Whether the hashes of a record that need no content follow from each other."""
+    body = entry.body
+    own = (body["content_hash"], body["chain_hash"], body["parent_chain_hash"], body["session_seq"])
+    if body["session_id"] is None:
+        return own == (None,) * 4
+    if None in own:
+        return False
+    return chain_hash(body["content_hash"], body["parent_chain_hash"]) == body["chain_hash"]
+
+
+def _check_scope(evidence: Evidence, entries: Entries, findings: Findings) -> None:
+    """That the file holds what it says it is of, and nothing else."""
+    kind, id_ = evidence.scope
+    if kind == "range":
+        _check_range(id_, entries, findings)
+    wanted = {index for index, (_, entry) in entries.items() if _is_of(evidence, index, entry)}
+    erasures = {one.erased for shown in evidence.payloads.values() for one in shown.values()}
+    for index in entries.keys() - wanted - erasures:
+        said = f"the entry does not belong to {kind} {id_!r:.100}"
+        findings.add("view_extra", index, ENTRIES, said)
+    for start, part in evidence.sessions.items():
+        named = kind != "range" and part.whole == (kind == "session")
+        if not named or (kind == "session" and part.session_id != id_):
+            said = f"session {part.session_id!r:.100} does not belong to {kind} {id_!r:.100}"
+            findings.add("view_extra", start, session_path(start), said)
+    if not wanted:
+        said = f"nothing of {kind} {id_!r:.100} is in the file"
+        findings.add("view_differs", None, f"{MANIFEST} scope", said)
+
+
+def _check_range(id_: str, entries: Entries, findings: Findings) -> None:
+    try:
+        first, end = parse_range(id_)
+    except InputError as error:
+        findings.add("evidence_malformed", None, f"{MANIFEST} scope", error.message)
+        return
+    present = sum(first <= index < end for index in entries)
+    if present != end - first:
+        missing = next(index for index in range(first, end) if index not in entries)
+        said = f"{end - first - present:,} entries of the range are missing, the first here"
+        findings.add("index_gap", missing, ENTRIES, said)
+
+
+def _is_of(evidence: Evidence, index: int, entry: Entry) -> bool:
+    """Whether an entry is one that a file of this scope holds."""
+    kind, id_ = evidence.scope
+    if kind == "range":
+        first, end = parse_range(id_)
+        return first <= index < end
+    body = entry.body
+    if kind == "session":
+        return bool(body.get("session_id") == id_)
+    if entry.kind == _THOUGHT:
+        return bool(body["id" if kind == "record" else "task_id"] == id_)
+    if kind == "task" and entry.kind.startswith("task."):
+        return bool(body.get("task_id") == id_)
+    named = {part.session_id for part in evidence.sessions.values()}
+    return entry.kind in (_STARTED, _SEALED) and body["session_id"] in named
