@@ -50,6 +50,9 @@ bench: $(READY) ## measure beside raw SQLite (BENCH=--quick for the short one)
 docs: $(READY)  ## write --help texts and tables into the docs again
 	@$(BIN)/python -m cogapp -r README.md docs/reference/*.md
 
+pyz: $(READY)   ## build dist/affidavit-verify.pyz, the verifier in one file
+	@$(BIN)/python tools/build_pyz.py dist/affidavit-verify.pyz
+
 lock:           ## pin the dependencies anew, none younger than a week (needs uv)
 	uv pip compile pyproject.toml --extra all --group dev --universal --python-version 3.11 --generate-hashes \
 	  --exclude-newer "$$(date -u -d '7 days ago' +%FT%TZ)" --no-annotate --no-header --upgrade -o constraints.txt

@@ -35,7 +35,9 @@ EVERY_COMMAND = [
     ("task", "transition", "T", "GATHER"),
     ("task", "next"),
     ("task", "delete", "T"),
+    ("export", "--session", "s1", "-o", "F"),
     ("verify",),
+    ("pin", "C"),
     ("checkpoint",),
     ("publish", "--to", "D"),
     ("prove", "R"),
@@ -51,7 +53,7 @@ EVERY_COMMAND = [
 MAKES_A_LEDGER = ("init", "record", "session start", "task create")
 # They run until their input ends or a signal comes, and have tests of their own.
 SERVERS = {"mcp", "signer"}
-NEEDS_NO_LEDGER = ("", "version", "doctor")
+NEEDS_NO_LEDGER = ("", "version", "doctor", "pin")
 NOUNS = {"session", "task", "key"}
 
 
@@ -76,6 +78,9 @@ def ready(cli, tmp_path):
         if words[:2] == ("session", "root"):
             cli("session", "seal", "s1")
         given = {"T": task, "R": record, "D": str(tmp_path / "published")}
+        given |= {"F": str(tmp_path / "s1.affidavit"), "C": str(tmp_path / "note")}
+        if "C" in words:
+            Path(given["C"]).write_text(cli("checkpoint").out, encoding="utf-8")
         if "K" in words:
             given["K"] = cli("key", "add", "--json").data["keys"][0]["vkey"]
         return [given.get(word, word) for word in words]
@@ -107,7 +112,7 @@ def test_every_command_takes_ledger_and_json_before_and_after(cli, tmp_path, wor
     for call in (("--ledger", other, "--json", *words), (*words, "--json", "--ledger", other)):
         ran = cli(*call)
         if name in NEEDS_NO_LEDGER:
-            assert ran.code == (4 if name == "doctor" else 0)
+            assert ran.code == (4 if name in ("doctor", "pin") else 0)
         elif name in MAKES_A_LEDGER:
             assert ran.code == 0
             assert Path(other).exists()

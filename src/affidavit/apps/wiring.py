@@ -13,10 +13,11 @@ from typing import Any
 from affidavit.apps import places
 from affidavit.apps.published_folder import PublishedFolders
 from affidavit.apps.signing_files import GuardFolder, KeyFolder
+from affidavit.core.checkpoint import UnverifiedCheckpoint, parse_checkpoint
 from affidavit.core.entry import SALT_BYTES, Entry, Source, encode_entry
 from affidavit.core.moment import AT_US_MAX
 from affidavit.core.names import NOTE_BYTES_MAX, check_text
-from affidavit.errors import InputError, IntegrityViolation, invalid
+from affidavit.errors import AffidavitError, InputError, IntegrityViolation, invalid
 from affidavit.ledger import sessions
 from affidavit.ledger.context import Context
 from affidavit.ledger.inputs import read_bool, read_callable, read_id
@@ -34,6 +35,8 @@ from affidavit.stores.sqlite import connection, files, registry
 # What the store needs, for those who examine a place.
 check_sqlite = connection.check_sqlite
 find_network_filesystem = files.find_network_filesystem
+# Whether this process has a file open as a ledger: then nobody else here may open it.
+is_open = registry.is_open
 
 UNREADABLE = "(unreadable)"
 _IN_ORIGIN = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
@@ -108,6 +111,14 @@ def _find_signers() -> Signers:
     )
 
     return SplitSigners(RemoteSigner(socket), own)
+
+
+def last_signed(origin: str) -> UnverifiedCheckpoint | None:
+    """What this user last signed under a name, if that can be read."""
+    try:
+        return parse_checkpoint(GuardFolder(places.state_folder).look(origin) or b"")
+    except AffidavitError:
+        return None
 
 
 def _mint(new_id: Callable[[], str], clock: Clock) -> str:

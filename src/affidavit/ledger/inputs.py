@@ -6,14 +6,15 @@ Types and enums are checked by the schema; sizes in bytes and forbidden characte
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from affidavit.core.canonical import INTEGER_MAX
+from affidavit.core.canonical import INTEGER_MAX, encode_utf8
+from affidavit.core.checkpoint import UnverifiedCheckpoint, parse_checkpoint
 from affidavit.core.names import (
     NAME_BYTES_MAX,
     NOTE_BYTES_MAX,
@@ -345,6 +346,19 @@ def read_bool(value: object, field: str) -> bool:
     if type(value) is not bool:
         raise invalid(field, f"is {type(value).__name__}, not True or False")
     return value
+
+
+def read_notes(value: object) -> list[UnverifiedCheckpoint]:
+    """Checkpoints that somebody kept, as signed notes."""
+    notes = [value] if isinstance(value, str) else value
+    if not isinstance(notes, Collection) or not all(isinstance(one, str) for one in notes):
+        raise invalid("pinned", "is not a list of signed notes")
+    try:
+        return [parse_checkpoint(encode_utf8(one, "note")) for one in notes]
+    except InputError as error:
+        raise invalid(
+            "pinned", error.message, hint="Give notes as `affidavit checkpoint` prints them."
+        ) from None
 
 
 def read_callable(value: Any, field: str) -> Any:

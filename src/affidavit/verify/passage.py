@@ -170,7 +170,8 @@ def _binds(entry: Entry) -> bool:
         return own == (None,) * 4
     if None in own:
         return False
-    return chain_hash(body["content_hash"], body["parent_chain_hash"]) == body["chain_hash"]
+    link: str = body["chain_hash"]
+    return chain_hash(body["content_hash"], body["parent_chain_hash"]) == link
 
 
 def _check_scope(evidence: Evidence, entries: Entries, findings: Findings) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from affidavit.apps.auditor.trusting import read_trust
-from affidavit.verify.trust import Trust
+if TYPE_CHECKING:
+    from affidavit.verify.trust import Trust
 
 
 def add_trust(parser: argparse.ArgumentParser) -> None:
@@ -34,4 +35,6 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
 
 def trust_of(args: argparse.Namespace) -> Trust:
     """What these options say, and what lies in this user's folders."""
+    from affidavit.apps.auditor.trusting import read_trust  # noqa: PLC0415 - parsers must be light
+
     return read_trust(args.key, args.policy, args.pinned)

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from affidavit.apps import places
+from affidavit.apps.durable_files import put_in_place, told
 from affidavit.core.checkpoint import UnverifiedCheckpoint, parse_checkpoint
 from affidavit.core.misbehaviour import Fork, encode_fork
 from affidavit.errors import InputError, StoreError
@@ -22,10 +23,8 @@ def kept_pins(origin: str | None = None) -> list[UnverifiedCheckpoint]:
     """The checkpoints kept, of one log or of all, the smallest first."""
     state = places.state_folder()
     folders = "*/pins" if origin is None else f"{_name(origin)}/pins"
-    try:
+    with told(state):
         found = [_read(path) for path in state.glob(f"{folders}/*") if path.suffix != ".new"]
-    except OSError as error:
-        raise _refused(state, error) from None
     return sorted(found, key=lambda pin: (pin.claims.size, pin.claims.root))
 
 
@@ -66,26 +65,11 @@ def _name(origin: str) -> str:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Replace a file as a whole: a power cut leaves the old one or this."""
-    fresh = path.with_name(f"{path.name}.new")
-    try:
+    with told(path):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        put_in_place(path, path.with_name(f"{path.name}.new"), data)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
             os.close(folder)
-    except OSError as error:
-        raise _refused(path, error) from None
-
-
-def _refused(path: Path, error: OSError) -> StoreError:
-    return StoreError(
-        f"{path} cannot be used ({error.strerror or error})",
-        hint="Check this user's rights there, or set AFFIDAVIT_HOME.",
-    )

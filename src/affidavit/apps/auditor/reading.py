@@ -16,6 +16,7 @@ from affidavit.verify.misbehaviour import verify_misbehaviour
 from affidavit.verify.trust import Trust
 
 _STDIN: Final = "-"
+_ZIP: Final = b"PK\x03\x04"
 
 
 def read_file(path: str, bytes_max: int = NOTE_BYTES_MAX) -> bytes:
@@ -37,24 +38,41 @@ def read_file(path: str, bytes_max: int = NOTE_BYTES_MAX) -> bytes:
     return data
 
 
-def read_checkpoint(path: str) -> UnverifiedCheckpoint:
-    """A checkpoint: the note itself, or the one that an evidence file ends at."""
-    data = read_file(path, ARCHIVE_BYTES_MAX)
-    if is_archive(data):
-        data = decode_archive(data).get(CHECKPOINT, b"")
+def is_evidence(path: str) -> bool:
+    """Whether a file begins as evidence does; what is not there or not a file does not.
+
+    Not to be asked of a ledger that this process has open: to close its file again would drop the
+    locks that SQLite holds on it.
+    """
     try:
-        return parse_checkpoint(data)
-    except InputError as error:
+        if path != _STDIN and not Path(path).is_file():
+            return False
+        with Path(path).open("rb") as file:
+            head = file.read(len(_ZIP))
+    except OSError:
+        return path == _STDIN
+    return is_archive(head) or head.startswith(b"{")
+
+
+def read_evidence(path: str) -> bytes:
+    """A file to be verified, or one that holds a checkpoint."""
+    return read_file(path, ARCHIVE_BYTES_MAX)
+
+
+def checkpoint_in(data: bytes, path: str) -> UnverifiedCheckpoint:
+    """A checkpoint: the note itself, or the one that an evidence file ends at."""
+    try:
+        return parse_checkpoint(decode_archive(data)[CHECKPOINT] if is_archive(data) else data)
+    except (InputError, KeyError) as error:
         raise InputError(
-            f"{path} is not a checkpoint ({error.message})",
+            f"{path} is not a checkpoint ({error})",
             hint="Give the note that `affidavit checkpoint` prints.",
             field="checkpoint",
         ) from None
 
 
-def verify_file(path: str, trust: Trust) -> EvidenceReport:
+def verify_data(data: bytes, path: str, trust: Trust) -> EvidenceReport:
     """The verdict over an evidence file, or over a proof that a log forked."""
-    data = read_file(path, ARCHIVE_BYTES_MAX)
     if is_archive(data):
         return verify_evidence(data, trust)
     if data.startswith(b"{"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from affidavit.apps.auditor.options import add_trust
 from affidavit.apps.cli.noun_arguments import add_sessions, add_signing, add_tasks
 from affidavit.apps.cli.parsing import (
     Commands,
@@ -50,7 +51,16 @@ def build_parser() -> Parser:
     add_common(parser)
     for add in (_add_init, _add_settings, _add_record, _add_thoughts, add_sessions, add_tasks):
         add(commands)
-    for add in (_add_verify, add_signing, _add_rebuild, _add_mcp, _add_doctor, _add_version):
+    for add in (
+        _add_export,
+        _add_verify,
+        _add_pin,
+        add_signing,
+        _add_rebuild,
+        _add_mcp,
+        _add_doctor,
+        _add_version,
+    ):
         add(commands)
     return parser
 
@@ -123,12 +133,63 @@ def _add_verify(commands: Commands) -> None:
         "verify",
         "verify:verify",
         "check that nothing recorded was changed",
-        "The whole ledger, or one chain of records. Exit code 0: all holds; 1: something does "
-        "not; 3: there is nothing to verify.",
+        "SUBJECT is a ledger, an evidence file, or a proof that a log signed two histories. Exit "
+        "code 0: all holds; 1: something does not; 3: nothing to verify, or nothing says whose it "
+        "is.",
+    )
+    parser.add_argument(
+        "subject",
+        nargs="?",
+        metavar="SUBJECT",
+        help="what to check; `-` reads an evidence file (default: the ledger)",
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--session", metavar="ID", help="only the records of this session")
     which.add_argument("--task", metavar="ID", help="only the records of this task")
+    add_trust(parser)
+
+
+def _add_pin(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "pin",
+        "evidence:pin",
+        "keep a checkpoint that somebody else's log must grow out of",
+        "`affidavit verify` compares with every checkpoint kept. Another history of the same log "
+        "is refused, and the proof of it kept as a file.",
+    )
+    parser.add_argument(
+        "checkpoint",
+        metavar="CHECKPOINT",
+        help="a signed note, or an evidence file that ends at one; `-` reads standard input",
+    )
+    add_trust(parser)
+
+
+def _add_export(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "export",
+        "evidence:export",
+        "hand out a part of the log with all it takes to check it",
+        "The file ends at a checkpoint that is signed now; `affidavit verify FILE` checks it.",
+    )
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--session", metavar="ID", help="a session as a whole")
+    which.add_argument("--task", metavar="ID", help="a task and its records")
+    which.add_argument("--record", metavar="ID", help="one record")
+    which.add_argument("--range", metavar="A:B", help="the entries from A to before B")
+    which.add_argument(
+        "--jsonl", action="store_true", help="the whole log as lines of JSON, without proofs"
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to (`-`: standard output)")
+    parser.add_argument(
+        "--withhold",
+        action="append",
+        default=[],
+        metavar="FIELD",
+        help="keep a payload field back, such as content or intent; may be repeated",
+    )
 
 
 def _add_rebuild(commands: Commands) -> None:

@@ -21,15 +21,18 @@ _UNSAFE = re.compile(
 
 
 class Answer(NamedTuple):
-    """What a command has to say: `data` for programs, `lines` for people."""
+    """What a command has to say: `data` for programs, `lines` for people; or it is said already."""
 
     data: Mapping[str, Any]
     lines: Iterable[str]
     exit_code: int = 0
+    is_shown: bool = False
 
 
 def show(answer: Answer, *, as_json: bool) -> None:
     """Print an answer."""
+    if answer.is_shown:
+        return
     if as_json:
         _print_json({"ok": True, "data": answer.data})
         return

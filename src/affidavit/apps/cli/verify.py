@@ -7,14 +7,22 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+from affidavit.apps import wiring
+from affidavit.apps.auditor.checking import check_file
+from affidavit.apps.auditor.options import trust_of
+from affidavit.apps.auditor.reading import is_evidence
+from affidavit.apps.auditor.showing import describe_findings
+from affidavit.apps.cli.comparing import Compared, choose_pins
 from affidavit.apps.cli.opening import open_for_reading
 from affidavit.apps.cli.render import Answer, count, one_line
+from affidavit.errors import invalid
 from affidavit.ledger.ledger import Ledger
-from affidavit.verify.findings import UNCHECKED_TAIL, ChainReport, Finding, Report
+from affidavit.verify.evidence import UNVERIFIED, VIOLATION
+from affidavit.verify.findings import UNCHECKED_TAIL, ChainReport, Report
+from affidavit.verify.trust import Trust
 
-HOLDS, VIOLATION, NOTHING = "holds", "violation", "nothing to verify"
-_EXIT_CODES: Final = {HOLDS: 0, VIOLATION: 1, NOTHING: 3}
-_SHOWN_MAX: Final = 100
+HOLDS, NOTHING = "holds", "nothing to verify"
+_EXIT_CODES: Final = {HOLDS: 0, VIOLATION: 1, NOTHING: 3, UNVERIFIED: 3}
 _NAMES: Final = {
     "entries": ("entry", "entries"),
     "thoughts": ("record", "records"),
@@ -23,6 +31,7 @@ _NAMES: Final = {
     "tasks": ("task version", "task versions"),
     "settings": ("setting change", "setting changes"),
     "nodes": ("tree node", "tree nodes"),
+    "pinned": ("entry under a kept checkpoint", "entries under a kept checkpoint"),
 }
 _OTHERS_UNCHECKED: Final = (
     "only the records found in this chain were walked; `affidavit verify` also tells whether some "
@@ -33,46 +42,66 @@ _FACTS: Final = ("thoughts", "sessions", "tasks")
 
 
 def verify(args: argparse.Namespace) -> Answer:
-    """Check the whole ledger, or one chain."""
+    """Check a file that somebody gave, the whole ledger, or one chain of it."""
+    trust = trust_of(args)
+    if args.subject is not None:
+        if not wiring.is_open(args.subject) and is_evidence(args.subject):
+            _refuse_chains(args)
+            return check_file(args.subject, trust)
+        if getattr(args, "ledger", None) is not None:
+            raise invalid("subject", "a ledger is named twice", hint="Leave --ledger out.")
+        args.ledger = args.subject
     with open_for_reading(args) as ledger:
         if args.session is not None or args.task is not None:
             return _verify_chain(ledger, args.task, args.session)
-        return _verify_all(ledger)
+        return _verify_all(ledger, trust)
 
 
-def _verify_all(ledger: Ledger) -> Answer:
+def _refuse_chains(args: argparse.Namespace) -> None:
+    if args.session is not None or args.task is not None:
+        raise invalid("session", "only a ledger has chains to choose from", hint="Leave it out.")
+
+
+def _verify_all(ledger: Ledger, trust: Trust) -> Answer:
+    standing = choose_pins(ledger, trust)
     bar = _Bar() if sys.stderr.isatty() else None
     try:
-        report = ledger.verify(progress=bar)
+        notes = [pin.note.encode().decode() for pin in standing.pins]
+        report = ledger.verify(pinned=notes, progress=bar)
     finally:
         if bar is not None:
             bar.clear()
+    report = report._replace(unchecked=(*standing.unchecked, *report.unchecked))
     verdict = HOLDS if report.valid else VIOLATION
     if report.valid and not any(report.checked.get(name) for name in _FACTS):
         verdict = NOTHING
+    elif report.valid and standing.missing:
+        verdict = UNVERIFIED
     data = {
         "verdict": verdict,
         "ledger": ledger.location,
         "ledger_id": ledger.ledger_id,
+        "vouchers": standing.vouchers,
+        "missing": standing.missing,
         **report.to_dict(),
     }
-    lines = list(_describe_all(ledger.location, verdict, report))
+    lines = list(_describe_all(ledger.location, verdict, report, standing))
     return Answer(data, lines, _EXIT_CODES[verdict])
 
 
-def _describe_all(location: str, verdict: str, report: Report) -> Iterator[str]:
+def _describe_all(location: str, verdict: str, report: Report, standing: Compared) -> Iterator[str]:
     where = one_line(location)
     if verdict == NOTHING:
         yield f"NOTHING TO VERIFY: nobody has recorded anything in {where}"
     elif verdict == HOLDS:
         yield f"HOLDS: everything checked in {where} is as it was recorded"
+    elif verdict == UNVERIFIED:
+        yield f"NOT VERIFIED: {where} agrees with itself, but what was asked for is not met"
     else:
         yield f"VIOLATION: {count(report.finding_count, 'finding')} in {where}"
-        for finding in report.findings[:_SHOWN_MAX]:
-            yield from _describe_finding(finding)
-        if report.finding_count > _SHOWN_MAX:
-            hidden = report.finding_count - _SHOWN_MAX
-            yield f"  and {hidden:,} more (--json shows up to {len(report.findings):,})"
+        yield from describe_findings(report.findings, report.finding_count, "the ledger")
+    yield from (f"  vouched for  by {one_line(who)}" for who in standing.vouchers)
+    yield from (f"  missing      {one_line(said)}" for said in standing.missing)
     counted = [
         count(number, *_NAMES.get(name, (name.removesuffix("s"), name)))
         for name, number in report.checked.items()
@@ -80,12 +109,6 @@ def _describe_all(location: str, verdict: str, report: Report) -> Iterator[str]:
     ]
     yield f"  checked      {', '.join(counted)}"
     yield from (f"  not checked  {one_line(said)}" for said in report.unchecked)
-
-
-def _describe_finding(finding: Finding) -> Iterator[str]:
-    where = "the ledger" if finding.index is None else f"entry {finding.index}"
-    yield f"  {finding.code}  {where}, {one_line(finding.place)}"
-    yield f"      {one_line(finding.message)}"
 
 
 def _verify_chain(ledger: Ledger, task_id: str | None, session_id: str | None) -> Answer:

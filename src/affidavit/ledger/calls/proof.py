@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from affidavit.errors import invalid
 from affidavit.ledger import chains, proving, rebuild
 from affidavit.ledger.handle import Handle
@@ -13,7 +15,10 @@ from affidavit.ledger.inputs import (
     read_callable,
     read_id,
     read_input,
+    read_notes,
 )
+from affidavit.ledger.keys import read_identity
+from affidavit.ledger.pinning import compare_pins
 from affidavit.ledger.results import GrowthProof, Rebuild, RecordProof
 from affidavit.verify.findings import ChainReport, Report
 from affidavit.verify.ledger import Progress, verify_ledger
@@ -32,11 +37,23 @@ class Proof(Handle):
         with self._context.store.audit() as source:
             return chains.verify_chain(source, wanted)
 
-    def verify(self, *, progress: Progress | None = None) -> Report:
-        """Verify everything: log, tree, chains, seals, views, payloads and schema."""
-        shown = read_callable(progress, "progress")
+    def verify(self, *, pinned: Collection[str] = (), progress: Progress | None = None) -> Report:
+        """Verify everything: log, tree, chains, seals, views, payloads and schema.
+
+        `pinned` are signed notes kept elsewhere: the log must have grown out of each.
+        """
+        shown, pins = read_callable(progress, "progress"), read_notes(pinned)
         with self._context.store.audit() as source:
-            return verify_ledger(source, shown)
+            report = verify_ledger(source, shown)
+        if not pins:
+            return report
+        with self._context.store.read() as reader:
+            return compare_pins(reader, report, pins)
+
+    @property
+    def origin(self) -> str:
+        """The name under which the log is signed now."""
+        return self._read(read_identity).origin
 
     def prove(self, record_id: str = REQUIRED) -> RecordProof:
         """Prove one record: in its sealed session, and in the log under a checkpoint signed now."""

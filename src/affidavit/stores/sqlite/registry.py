@@ -65,6 +65,16 @@ def open_store(path: str, *, readonly: bool = False, create: bool = True) -> Sql
         return shared.store
 
 
+def is_open(path: str) -> bool:
+    """Whether this process has the file open as a ledger."""
+    try:
+        status = files.status(path)
+    except (OSError, StoreError):
+        return False
+    with _lock:
+        return any(key[:2] == (status.st_dev, status.st_ino) for key in _open)
+
+
 def close_store(store: SqliteStore) -> None:
     """Give a handle back; the last one closes the store."""
     with _lock:

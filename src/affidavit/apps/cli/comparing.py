@@ -1,0 +1,66 @@
+"""What a ledger is compared with when it is verified: checkpoints that were kept outside of it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from affidavit.apps import wiring
+from affidavit.core.checkpoint import UnverifiedCheckpoint
+from affidavit.errors import IntegrityViolation
+from affidavit.ledger.ledger import Ledger
+from affidavit.verify.findings import Findings
+from affidavit.verify.trust import Trust, judge_checkpoint
+
+_UNCHECKED_OWN: Final = (
+    "nothing was authenticated but against what this user last signed: whoever can write this "
+    "user's files can write both anew; a checkpoint kept elsewhere shows more (--pinned)"
+)
+
+
+class Compared(NamedTuple):
+    """The checkpoints, who vouches for them, what is missing of what was asked, and a caveat."""
+
+    pins: list[UnverifiedCheckpoint]
+    vouchers: list[str]
+    missing: list[str]
+    unchecked: tuple[str, ...] = ()
+
+
+def choose_pins(ledger: Ledger, trust: Trust) -> Compared:
+    """Those named, those kept for this log, and what this user last signed for it."""
+    try:
+        origin = ledger.origin
+    except IntegrityViolation:
+        return Compared(list(trust.pinned), [], [])  # what is damaged is for the report to say
+    kept = [pin for pin in trust.kept if pin.claims.origin == origin]
+    signed = wiring.last_signed(origin)
+    pins = [*trust.pinned, *kept]
+    caveat = () if pins or signed is None else (_UNCHECKED_OWN,)
+    if signed is not None:
+        pins.append(signed)
+    if not (trust.keys or trust.policy):
+        return Compared(pins, [], [], caveat)
+    return _authenticate(pins, trust)._replace(unchecked=caveat)
+
+
+def _authenticate(pins: list[UnverifiedCheckpoint], trust: Trust) -> Compared:
+    """Who signed them: every one that was named, or else any that is kept."""
+    vouchers, missing = dict[str, None](), dict[str, None]()
+    asked = trust._replace(pinned=(), kept=(), own=())
+    for pin in pins:
+        findings = Findings()
+        found = judge_checkpoint(pin, asked, findings)
+        if findings.count:
+            raise IntegrityViolation(
+                f"a checkpoint kept elsewhere is not sound: {findings.kept[0].message}",
+                hint="Ask where it came from.",
+                finding=findings.kept[0].code,
+            )
+        vouchers |= dict.fromkeys(found.vouchers)
+        if pin in trust.pinned or not trust.pinned:
+            missing |= dict.fromkeys(found.missing)
+    if vouchers and not trust.pinned:
+        missing.clear()
+    if not pins:
+        missing["a checkpoint to check the key on (--pinned NOTE)"] = None
+    return Compared(pins, list(vouchers), list(missing))

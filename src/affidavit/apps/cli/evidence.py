@@ -1,0 +1,63 @@
+"""`affidavit export` and `affidavit pin`: handing evidence out, keeping what others handed out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from affidavit.apps.auditor import checking
+from affidavit.apps.auditor.options import trust_of
+from affidavit.apps.cli.opening import open_for_reading, open_for_writing
+from affidavit.apps.cli.render import Answer, count
+from affidavit.apps.durable_files import told
+from affidavit.errors import invalid
+
+_STDOUT: Final = "-"
+
+
+def export(args: argparse.Namespace) -> Answer:
+    """Write an evidence file, or the whole log as lines."""
+    if args.jsonl:
+        if args.withhold:
+            raise invalid("withhold", "the whole log is handed out as it is", hint="Leave it out.")
+        with open_for_reading(args) as ledger:
+            return _write(args.output or _STDOUT, ledger.iter_jsonl())
+    if args.output is None:
+        raise invalid("output", "is missing", hint="Say where to: -o FILE.affidavit")
+    with open_for_writing(args) as ledger:
+        data = ledger.export(
+            session_id=args.session,
+            task_id=args.task,
+            record_id=args.record,
+            range=args.range,
+            withhold=args.withhold,
+        )
+    return _write(args.output, [data])
+
+
+def _write(path: str, parts: Iterable[bytes]) -> Answer:
+    """Write to a file or to standard output; then the data itself is the answer."""
+    if path == _STDOUT:
+        for part in parts:
+            sys.stdout.buffer.write(part)
+        sys.stdout.buffer.flush()
+        return Answer({}, [], is_shown=True)
+    target, written = Path(path), 0
+    fresh = target.with_name(f".{target.name}.new")
+    with told(target), ExitStack() as undo:
+        undo.callback(fresh.unlink, missing_ok=True)
+        with fresh.open("wb") as file:
+            for part in parts:
+                written += file.write(part)
+        fresh.replace(target)
+    data = {"file": str(target), "bytes": written}
+    return Answer(data, [f"{target}: {count(written, 'byte')}"])
+
+
+def pin(args: argparse.Namespace) -> Answer:
+    """Keep a checkpoint."""
+    return checking.pin(args.checkpoint, trust_of(args))

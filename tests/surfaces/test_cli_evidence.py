@@ -1,0 +1,242 @@
+"""`affidavit export`, `verify FILE` and `pin`: what an auditor does with what he was given."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def evidence(cli, tmp_path):
+    """An evidence file of a sealed session of three records."""
+    cli("session", "start", "--intent", "x", "--session", "s1")
+    for number in range(3):
+        cli.record(f"record {number}", "--session", "s1")
+    cli("session", "seal", "s1")
+    file = tmp_path / "s1.affidavit"
+    assert cli("export", "--session", "s1", "-o", str(file)).code == 0
+    return file
+
+
+@pytest.fixture
+def elsewhere(monkeypatch, tmp_path):
+    """Go on as another user, on another machine."""
+
+    def go():
+        monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "elsewhere"))
+        return tmp_path / "elsewhere"
+
+    return go
+
+
+def vkey(cli):
+    return cli("key", "show", "--json").data["vkey"]
+
+
+def test_whoever_signed_it_needs_no_key_named(cli, evidence):
+    ran = cli("verify", str(evidence))
+    assert ran.code == 0
+    assert ran.out.startswith(f"VERIFIED: everything checked in {evidence} is as the log signed")
+    assert "holds        session s1" in ran.out
+    assert "5 entries in the log, 4 payloads" in ran.out
+    assert "1 session complete" in ran.out
+    assert "not checked  no witness was asked for" in ran.out
+
+
+def test_a_stranger_needs_the_key(cli, evidence, elsewhere):
+    key = vkey(cli)
+    elsewhere()
+    ran = cli("verify", str(evidence))
+    assert (ran.code, ran.out.split(":")[0]) == (3, "CONSISTENT, NOT AUTHENTICATED")
+    assert cli("verify", str(evidence), "--json").data["verdict"] == "consistent, not authenticated"
+    with_key = cli("verify", str(evidence), "--key", key, "--json")
+    assert (with_key.code, with_key.data["verdict"]) == (0, "verified")
+    assert with_key.data["vouchers"] == [f"key {key}"]
+
+
+def test_a_key_in_the_users_own_folder_counts(cli, evidence, elsewhere):
+    key = vkey(cli)
+    folder = elsewhere() / "keys"
+    folder.mkdir(parents=True)
+    (folder / "friends.vkey").write_text(f"# from a letter\n{key}\n\n", encoding="utf-8")
+    assert cli("verify", str(evidence)).code == 0
+    (folder / "broken.vkey").write_text("nonsense\n", encoding="utf-8")
+    ran = cli("verify", str(evidence), "--json")
+    assert (ran.code, ran.error["code"]) == (4, "ERR_STORE_UNAVAILABLE")
+    assert "broken.vkey" in ran.error["message"]
+
+
+def test_another_key_is_not_enough(cli, evidence, elsewhere):
+    elsewhere()
+    cli("--ledger", "other.db", "init")
+    cli("record", "--type", "plan", "--task", "t", "--agent", "a", "x")
+    cli("checkpoint")
+    other = vkey(cli)
+    ran = cli("verify", str(evidence), "--key", other)
+    assert (ran.code, ran.out.split(":")[0]) == (3, "NOT VERIFIED")
+    assert "missing      none of the keys given is one of" in ran.out
+    same_name = other.replace(other.split("+")[0], vkey(cli).split("+")[0])
+    assert cli("verify", str(evidence), "--key", same_name[:-4]).code == 2
+
+
+def test_a_changed_file_is_a_violation(cli, evidence):
+    data = evidence.read_bytes()
+    evidence.write_bytes(data.replace(b"record 1", b"record 7"))
+    ran = cli("verify", str(evidence), "--json")
+    assert (ran.code, ran.data["verdict"]) == (1, "violation")
+    assert ran.data["findings"][0]["code"] == "evidence_malformed"
+    assert cli("verify", str(evidence)).out.startswith("VIOLATION: 1 finding in ")
+
+
+def test_what_is_no_evidence_is_not_judged(cli, tmp_path):
+    for name, text in (("a.json", "{}"), ("b.json", '{"v":1}\n')):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        ran = cli("verify", str(tmp_path / name), "--json")
+        assert (ran.code, ran.error["code"]) == (2, "INVALID_PARAMS")
+    (tmp_path / "c").write_bytes(b"anything")
+    assert cli("verify", str(tmp_path / "c")).code == 4
+    assert cli("verify", str(tmp_path / "none")).code == 4
+
+
+def test_a_policy_names_keys_and_witnesses(cli, evidence, elsewhere, tmp_path):
+    policy = tmp_path / "policy"
+    key = vkey(cli)
+    elsewhere()
+    policy.write_text(f"log {key}\nquorum none\n", encoding="utf-8")
+    assert cli("verify", str(evidence), "--policy", str(policy)).code == 0
+    witness = "w.example+ab3d57ff+BAJqWdZhRMzcLjcIQCGQWTLLkNGQnoaPCmuKXsiXnlCF"
+    policy.write_text(f"log {key}\nwitness w {witness}\nquorum w\n", encoding="utf-8")
+    ran = cli("verify", str(evidence), "--policy", str(policy), "--json")
+    assert ran.code in (2, 3)
+
+
+def test_a_ledger_is_named_once(cli, evidence, path):
+    assert cli("verify", path).code == 0
+    assert cli("verify", path, "--ledger", path).code == 2
+    assert cli("verify", str(evidence), "--session", "s1").code == 2
+
+
+def test_a_pinned_note_shows_that_a_ledger_only_grew(cli, evidence, tmp_path, elsewhere, path):
+    note = tmp_path / "note"
+    note.write_text(cli("checkpoint").out, encoding="utf-8")
+    size = int(note.read_text(encoding="utf-8").split("\n")[1])
+    copy = tmp_path / "copy.db"
+    shutil.copyfile(path, copy)
+    cli.record("later")
+    key = vkey(cli)
+    elsewhere()
+    ran = cli("verify", path, "--pinned", str(note), "--key", key)
+    assert ran.code == 0
+    assert f"{size} entries under a kept checkpoint" in ran.out
+    assert f"vouched for  by key {key}" in ran.out
+    assert "not checked  the last 1 entries" in ran.out
+    assert cli("verify", path, "--key", key).code == 3
+    assert "a checkpoint to check the key on" in cli("verify", path, "--key", key).out
+    assert cli("verify", path, "--pinned", str(evidence)).code == 0
+
+
+def test_a_cut_or_rewritten_ledger_is_caught_by_a_pinned_note(cli, evidence, tmp_path, path):
+    before = tmp_path / "before.db"
+    shutil.copyfile(path, before)
+    cli.record("later")
+    note = tmp_path / "note"
+    note.write_text(cli("checkpoint").out, encoding="utf-8")
+    ran = cli("verify", str(before), "--pinned", str(note), "--json")
+    assert (ran.code, ran.data["findings"][0]["code"]) == (1, "tail_removed")
+    cli("--ledger", str(before), "record", "--type", "plan", "--task", "t", "--agent", "a", "x")
+    cli("--ledger", str(before), "record", "--type", "plan", "--task", "t", "--agent", "a", "x")
+    ran = cli("verify", str(before), "--pinned", str(note), "--json")
+    assert (ran.code, ran.data["findings"][0]["code"]) == (1, "fork")
+
+
+def fork(cli, tmp_path, path):
+    """Two notes of one size that the same key signed, of two histories."""
+    state = tmp_path / "home" / "state"
+    copy, kept = tmp_path / "copy.db", tmp_path / "kept"
+    cli("checkpoint")
+    shutil.copyfile(path, copy)
+    shutil.copytree(state, kept)
+    notes = []
+    for ledger, text in ((path, "one"), (str(copy), "other")):
+        shutil.rmtree(state)
+        shutil.copytree(kept, state)
+        cli("--ledger", ledger, "record", "--type", "plan", "--task", "t", "--agent", "a", text)
+        note = tmp_path / f"note-{text}"
+        note.write_text(cli("--ledger", ledger, "checkpoint").out, encoding="utf-8")
+        notes.append(note)
+    return notes
+
+
+@pytest.mark.usefixtures("evidence")
+def test_a_fork_is_not_kept_and_its_proof_is(cli, tmp_path, path, elsewhere):
+    first, second = fork(cli, tmp_path, path)
+    key = vkey(cli)
+    elsewhere()
+    kept = cli("pin", str(first), "--key", key)
+    assert kept.code == 0
+    assert f"vouched for  by key {key}" in kept.out
+    assert cli("pin", str(first)).code == 0
+    ran = cli("pin", str(second), "--key", key, "--json")
+    assert (ran.code, ran.error["code"]) == (1, "ERR_INTEGRITY")
+    [proof] = ran.error["details"]["evidence"]
+    alone = cli("verify", proof, "--key", key)
+    assert alone.code == 1
+    assert "fork" in alone.out
+    assert cli("verify", proof).code == 3
+    text = Path(proof).read_text(encoding="utf-8")
+    honest = json.loads(text)
+    honest["notes"] = [honest["notes"][0]] * 2
+    Path(proof).write_text(
+        json.dumps(honest, separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    same = cli("verify", proof, "--key", key)
+    assert (same.code, same.out.split(":")[0]) == (3, "NOT VERIFIED")
+    assert "the file shows no fork" in same.out
+
+
+@pytest.mark.usefixtures("evidence")
+def test_evidence_of_another_history_than_the_one_pinned_is_a_fork(cli, tmp_path, path, elsewhere):
+    first, _ = fork(cli, tmp_path, path)
+    file = tmp_path / "other.affidavit"
+    cli("--ledger", str(tmp_path / "copy.db"), "export", "--session", "s1", "-o", str(file))
+    key = vkey(cli)
+    elsewhere()
+    ran = cli("verify", str(file), "--pinned", str(first), "--key", key, "--json")
+    assert ran.code == 1
+    assert [one["code"] for one in ran.data["findings"]] == ["fork"]
+    [proof] = ran.data["proofs_of_misbehaviour"]
+    assert cli("verify", proof, "--key", key).code == 1
+
+
+def test_pins_are_compared_without_being_named(cli, evidence, elsewhere):
+    elsewhere()
+    assert cli("pin", str(evidence)).code == 0
+    ran = cli("verify", str(evidence))
+    assert ran.code == 0
+    assert "vouched for  by pinned checkpoint of" in ran.out
+
+
+def test_a_file_goes_to_standard_output_whole(cli, evidence, path):
+    call = [sys.executable, "-m", "affidavit", "--ledger", path, "export", "--session", "s1"]
+    done = subprocess.run([*call, "-o", "-"], capture_output=True, check=True)
+    assert done.stdout == evidence.read_bytes()
+    lines = subprocess.run(
+        [*call[:-2], "--jsonl"], capture_output=True, check=True
+    ).stdout.splitlines()
+    assert [json.loads(line)["index"] for line in lines] == list(range(len(lines)))
+
+
+def test_an_export_that_cannot_be_written_leaves_nothing_behind(cli, evidence, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    ran = cli("export", "--session", "s1", "-o", str(folder), "--json")
+    assert (ran.code, ran.error["code"]) == (4, "ERR_STORE_UNAVAILABLE")
+    assert cli("export", "--session", "s1").code == 2
+    assert cli("export", "--jsonl", "--withhold", "content").code == 2
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "home", "s1.affidavit"]
+    assert evidence.exists()

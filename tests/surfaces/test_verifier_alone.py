@@ -1,0 +1,97 @@
+"""`affidavit-verify.pyz`: one file, run where no affidavit and no msgspec is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NEEDED = ("cryptography", "cffi", "_cffi_backend", "pycparser")
+
+
+@pytest.fixture(scope="module")
+def pyz(tmp_path_factory):
+    target = tmp_path_factory.mktemp("pyz") / "affidavit-verify.pyz"
+    subprocess.run([sys.executable, ROOT / "tools/build_pyz.py", target], check=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """A folder with `cryptography` and what it needs, and nothing else to import."""
+    folder = tmp_path_factory.mktemp("bare")
+    for name in NEEDED:
+        found = importlib.util.find_spec(name)
+        if found is not None and found.origin is not None:
+            origin = Path(found.origin)
+            source = origin.parent if origin.name == "__init__.py" else origin
+            (folder / source.name).symlink_to(source)
+    return folder
+
+
+@pytest.fixture
+def run(pyz, bare, tmp_path):
+    def call(*words):
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(bare), "HOME": str(tmp_path)}
+        return subprocess.run(
+            [sys.executable, "-S", "-W", "error", str(pyz), *words],
+            env=env, cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    return call
+
+
+@pytest.fixture
+def evidence(ledger, tmp_path):
+    ledger.start_session(intent="x", session_id="s1")
+    ledger.record_thought(type="plan", task_id="t", agent_id="a", content="why", session_id="s1")
+    ledger.seal_session("s1")
+    file = tmp_path / "s1.affidavit"
+    file.write_bytes(ledger.export(session_id="s1"))
+    return file, ledger.list_keys()[0].vkey
+
+
+def test_nothing_else_can_be_imported_there(bare, tmp_path):
+    env = {"PYTHONPATH": str(bare), "HOME": str(tmp_path)}
+    for name in ("affidavit", "msgspec"):
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", f"import {name}"],
+            env=env,
+            capture_output=True,
+            check=False,
+        )
+        assert b"ModuleNotFoundError" in done.stderr
+
+
+def test_it_says_what_the_command_says(run, evidence):
+    file, key = evidence
+    done = run(str(file), "--key", key)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("VERIFIED: ")
+    assert run(str(file)).returncode == 3
+    told = json.loads(run(str(file), "--key", key, "--json").stdout)
+    assert (told["ok"], told["data"]["verdict"]) == (True, "verified")
+    assert told["data"]["vouchers"] == [f"key {key}"]
+
+
+def test_it_catches_a_change_and_refuses_what_is_no_evidence(run, evidence):
+    file, key = evidence
+    file.write_bytes(file.read_bytes().replace(b"why", b"wry"))
+    done = run(str(file), "--key", key)
+    assert done.returncode == 1
+    assert "evidence_malformed" in done.stdout
+    assert run("none").returncode == 4
+    assert run(str(ROOT / "LICENSE")).returncode == 2
+    assert run("none", "--key", "nonsense").returncode == 2
+
+
+def test_it_is_built_the_same_each_time(pyz, tmp_path):
+    again = tmp_path / "again.pyz"
+    subprocess.run([sys.executable, ROOT / "tools/build_pyz.py", again], check=True)
+    assert again.read_bytes() == pyz.read_bytes()
