@@ -7,6 +7,7 @@ from contract.calls import record, refused
 from contract.oracle import log, snapshot
 
 DEFAULTS = {
+    "audit_reads": True,
     "payloads": "hash",
     "publish": "hashes",
     "redaction": "on",
@@ -58,6 +59,7 @@ def test_several_changes_are_one_unit(ledger, path):
     assert len(changes) == 4
     assert len({entry.at for entry in changes}) == 1
     assert ledger.settings == {
+        "audit_reads": True,
         "payloads": "keep",
         "publish": "hashes",
         "redaction": "on",

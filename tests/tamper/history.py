@@ -16,6 +16,9 @@ import pytest
 
 import affidavit
 from affidavit.apps import wiring
+from affidavit.core.entry import Source
+from affidavit.ledger.handle import acting_for, leave_entry
+from affidavit.ledger.served import ServedCall
 
 FIRST_AT_US = 1_776_384_000_000_000
 STEP_US = 1_500_003
@@ -51,8 +54,26 @@ def _live(ledger: Any, name: str, slip: str) -> None:
     _change_settings(ledger, name)
     _work_on_tasks(ledger, name)
     _hold_sessions(ledger, name)
-    signed = _sign(ledger, name)
-    _think_alone(ledger, name, 192 - signed, slip if name == "b" else "")
+    made = _sign(ledger, name) + _serve(ledger, name)
+    _think_alone(ledger, name, 192 - made, slip if name == "b" else "")
+
+
+def _serve(ledger: Any, name: str) -> int:
+    """Calls as a server answers them; how many entries that made."""
+    before = len(ledger)
+
+    def call(tool: str, caller: str | None, args: str, took_us: int) -> Any:
+        digest = sha256(args.encode()).hexdigest() if args else None
+        salt = sha256(f"{name} {tool} {took_us}".encode()).digest()
+        served = ServedCall(tool, caller, digest, salt, lambda: took_us)
+        return acting_for(ledger, Source("claimed", caller, "mcp"), served)
+
+    said = {"type": "decision", "task_id": "t-9", "agent_id": "a1", "content": f"Served {name}."}
+    call("thought_record", f"client/{name}", "one", 700).record_thought(**said)
+    call("thought_record", "émile/2", "two", 800).record_thought(**said)
+    leave_entry(call("task_create", f"client/{name}", "three", 90), "INVALID_PARAMS", reads=False)
+    leave_entry(call("merkle_root", None, "", 120), "ERR_NOT_FINALIZED", reads=False)
+    return len(ledger) - before
 
 
 def _sign(ledger: Any, name: str) -> int:

@@ -17,6 +17,7 @@ from tamper.attack import audit, looking, tampering, told, without_types
 EXEMPT_FILE = Path(__file__).with_name("exempt.txt")
 FINDINGS_MAX = 4
 PAYLOADS = {
+    "calls": ("args_sha256",),
     "key_changes": ("reason",),
     "origin_changes": ("reason",),
     "sessions": ("intent",),

@@ -193,6 +193,8 @@ def test_guards_taken_away_for_a_change_and_put_back_leave_the_schema_equal(vict
         "DELETE FROM task_versions",
         "UPDATE setting_changes SET new = '1'",
         "DELETE FROM setting_changes",
+        "UPDATE calls SET outcome = 'ok'",
+        "DELETE FROM calls",
         "UPDATE key_changes SET state = 'added'",
         "DELETE FROM key_changes",
         "UPDATE origin_changes SET origin = 'x'",

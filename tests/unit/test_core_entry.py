@@ -68,6 +68,15 @@ SHAPES = {
     "thought type": ("plan", ["PLAN", "", "note", *NOT_STRINGS]),
     "end reason": ("done", ["over", "", *NOT_STRINGS]),
 }
+_CALL = {
+    "tool": "name",
+    "caller": "name?",
+    "duration_us": "count",
+    "outcome": "name",
+    "args_sha256": "payload?",
+    "first_index": "count?",
+    "last_index": "count?",
+}
 # As in the formats document: key, shape, and "?" where it may be null.
 KINDS = {
     "ledger.created": {"ledger_id": "name", "origin": "name", "settings": "settings"},
@@ -81,6 +90,8 @@ KINDS = {
     },
     "key.added": {"vkey": "key", "by": "name?", "reason": "payload?"},
     "key.retired": {"vkey": "key", "by": "name?", "reason": "payload?"},
+    "call.finished": _CALL,
+    "call.failed": _CALL,
     "session.started": {
         "caller": "name?",
         "continues": "continues?",
@@ -450,6 +461,8 @@ def test_another_size_or_digest_is_not_the_commitment_to_a_text(change):
 
 def test_the_payload_fields_are_those_of_the_formats():
     expected = {
+        "call.failed": {"args_sha256"},
+        "call.finished": {"args_sha256"},
         "key.added": {"reason"},
         "key.retired": {"reason"},
         "origin.changed": {"reason"},

@@ -5,6 +5,7 @@ import pytest
 from affidavit.core.entry import Entry, Source
 from affidavit.core.kinds import PAYLOAD_FIELDS
 from affidavit.core.views import LINKS, TABLES, VIEW_OF_KIND, payload_columns
+from affidavit.core.views.calls import CallRow, call_row
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
 from affidavit.core.views.sessions import SealRow, SessionRow, seal_row, session_row
 from affidavit.core.views.settings import SettingRow, setting_json, setting_row
@@ -72,6 +73,15 @@ ORIGIN = {
     "origin": "b.example",
     "reason": COMMITTED,
 }
+CALL = {
+    "args_sha256": COMMITTED,
+    "caller": "client/1",
+    "duration_us": 70,
+    "first_index": 2,
+    "last_index": 3,
+    "outcome": "ok",
+    "tool": "task_create",
+}
 CREATED = {
     "assignee": "agent-1",
     "description": COMMITTED,
@@ -120,6 +130,8 @@ ROW_MAKERS = {
     "key.added": (KEY, lambda entry: key_row(3, entry, NO_PAYLOAD)),
     "key.retired": (KEY, lambda entry: key_row(3, entry, NO_PAYLOAD)),
     "origin.changed": (ORIGIN, lambda entry: origin_row(3, entry, NO_PAYLOAD)),
+    "call.finished": (CALL, lambda entry: call_row(3, entry, NO_PAYLOAD)),
+    "call.failed": (CALL, lambda entry: call_row(3, entry, NO_PAYLOAD)),
     "task.created": (CREATED, lambda entry: task_row(3, entry, {}, None)),
     "task.updated": (UPDATED, lambda entry: task_row(3, entry, {}, created())),
     "task.deleted": (
@@ -210,6 +222,13 @@ def test_a_change_of_keys_has_its_body_its_reason_and_its_time():
     for kind, state in (("key.added", "added"), ("key.retired", "retired")):
         row = key_row(4, entry_of(kind, KEY), TITLE)
         assert row == KeyRow(4, state, KEY["vkey"], "ann", TITLE.text, TITLE.salt, AT)
+
+
+def test_a_call_has_its_body_the_digest_of_its_arguments_and_its_time():
+    for kind, state in (("call.finished", "finished"), ("call.failed", "failed")):
+        row = call_row(4, entry_of(kind, CALL), TITLE)
+        shown = ("task_create", "client/1", 70, "ok", TITLE.text, TITLE.salt, 2, 3)
+        assert row == CallRow(4, state, *shown, AT)
 
 
 def test_a_change_of_origin_has_its_body_its_reason_and_its_time():

@@ -108,6 +108,15 @@ _digest_or_null = _or_null(is_digest)
 _payload_or_null = _or_null(_is_payload)
 _state = _one_of(*TASK_STATES)
 _key_change = {"vkey": is_log_key, "by": _name_or_null, "reason": _payload_or_null}
+_call = {
+    "tool": is_name,
+    "caller": _name_or_null,
+    "duration_us": is_count,
+    "outcome": is_name,
+    "args_sha256": _payload_or_null,
+    "first_index": _or_null(is_count),
+    "last_index": _or_null(is_count),
+}
 
 BODIES: Final[dict[str, dict[str, Callable[[Any], bool]]]] = {
     "ledger.created": {"ledger_id": is_name, "origin": is_name, "settings": _is_settings},
@@ -188,6 +197,8 @@ BODIES: Final[dict[str, dict[str, Callable[[Any], bool]]]] = {
         "attempt": is_count,
     },
     "task.deleted": {"task_id": is_name, "reason": _payload_or_null},
+    "call.finished": _call,
+    "call.failed": _call,
 }
 
 # Which keys of a body are payload fields; a thought's content is a payload too, bound by its

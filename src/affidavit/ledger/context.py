@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from affidavit.core.entry import Source
 from affidavit.ledger.ports import Clock, GuardFolder, Publications, Signers, Store
+from affidavit.ledger.served import ServedCall
 
 
 class Context(NamedTuple):
@@ -22,3 +23,5 @@ class Context(NamedTuple):
     guards: GuardFolder
     publications: Publications
     signs_at_close: bool = False
+    # The call of a server that this handle is for.
+    call: ServedCall | None = None

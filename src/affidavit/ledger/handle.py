@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from affidavit.core.entry import Source
 from affidavit.errors import StoreError
-from affidavit.ledger import checkpoints, idempotency
+from affidavit.ledger import checkpoints, idempotency, served
 from affidavit.ledger.context import Context
 from affidavit.ledger.inputs import read_id
 from affidavit.ledger.ports import Reader, Writer
@@ -24,12 +24,19 @@ H = TypeVar("H", bound="Handle")
 class Handle:
     """Opened, used and closed: what every call needs."""
 
-    def __init__(self, context: Context, close: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        close: Callable[[], None],
+        note_write: Callable[[], None] | None = None,
+    ) -> None:
         self._open_context: Context | None = context
         self._name = f"{context.store.location} {context.ledger_id}"
         self._close = ExitStack()
         self._close.callback(close)
         self._has_written = False
+        # A handle for one call tells the one that was opened.
+        self._note_write = note_write or self._set_written
 
     def __enter__(self) -> Self:
         return self
@@ -58,6 +65,8 @@ class Handle:
         """
         context, self._open_context = self._open_context, None
         with self._close:
+            if context is not None and self._has_written:
+                context.store.flush()
             if context is not None and context.signs_at_close and self._has_written:
                 said = checkpoints.sign_if_keyed(context)
                 if said is not None:
@@ -98,9 +107,28 @@ class Handle:
             unit = idempotency.once(
                 read_id(key, "idempotency_key"), given, self._context.new_salt(), unit, replay
             )
-        result, _, _ = self._context.store.write(unit, self._context.clock)
-        self._has_written = True
+        context = self._context
+        if context.call is not None:
+            unit = served.with_entry(context.call, context.src, unit)
+        result, _, _ = context.store.write(unit, context.clock)
+        self._note_write()
         return result
+
+    def _set_written(self) -> None:
+        self._has_written = True
+
+    def _acting_for(self, src: Source, call: served.ServedCall | None) -> Self:
+        context = self._context._replace(src=src, call=call)
+        return type(self)(context, lambda: None, self._note_write)
+
+    def _leave_entry(self, outcome: str, *, reads: bool) -> None:
+        context = self._context
+        if context.call is None:
+            return
+        unit = served.entry_alone(context.call, context.src, outcome, reads=reads)
+        write = context.store.write_soon if reads else context.store.write
+        write(unit, context.clock)
+        self._note_write()
 
     def check_writable(self) -> None:
         """Refuse as a write would be refused now; nothing is written."""
@@ -118,7 +146,11 @@ class Handle:
         }
 
 
-def acting_for(handle: H, src: Source) -> H:
+def acting_for(handle: H, src: Source, call: served.ServedCall | None = None) -> H:
     """The same ledger for one call that came in another way; it needs no closing."""
-    context = handle._context._replace(src=src)  # noqa: SLF001 - of this module
-    return type(handle)(context, lambda: None)
+    return handle._acting_for(src, call)  # noqa: SLF001 - for servers, not for everybody
+
+
+def leave_entry(handle: Handle, outcome: str, *, reads: bool) -> None:
+    """Record what became of the call a handle is for, where no unit of its own has done it."""
+    handle._leave_entry(outcome, reads=reads)  # noqa: SLF001 - for servers, not for everybody

@@ -95,13 +95,7 @@ class Reader(Protocol):
     def find_session(self, session_id: str) -> SessionRow | None: ...
     def session_at(self, index: int) -> SessionRow: ...
     def sessions(
-        self,
-        *,
-        task_id: str | None,
-        state: str | None,
-        continues: str | None,
-        before: int,
-        limit: int | None,
+        self, *, task_id: str | None, state: str | None, before: int, limit: int | None
     ) -> list[SessionRow]: ...
     def idle_sessions(self, before_us: int) -> list[str]: ...
     def session_head(self, session_id: str) -> SessionHead | None: ...
@@ -224,6 +218,14 @@ class Store(Protocol):
 
     def write(self, unit: Callable[[Writer], T], clock: Clock) -> T:
         """Run a unit under the write lock and return its answer once it is durable."""
+        ...
+
+    def write_soon(self, unit: Callable[[Writer], None], clock: Clock) -> None:
+        """Have a unit go with the next commit, a second later at most; it waits for nothing."""
+        ...
+
+    def flush(self) -> None:
+        """Commit now what was to be written soon."""
         ...
 
     def read(self) -> AbstractContextManager[Reader]:

@@ -23,6 +23,9 @@ class Setting(NamedTuple):
 
 
 SETTINGS: Final[dict[str, Setting]] = {
+    "audit_reads": Setting(
+        True, (True, False), "whether a server leaves an entry of calls that only read"
+    ),
     "payloads": Setting(
         "hash",
         ("hash", "keep"),

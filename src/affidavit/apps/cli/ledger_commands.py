@@ -12,8 +12,7 @@ from affidavit.apps.cli.opening import (
     open_for_reading,
     open_for_writing,
 )
-from affidavit.apps.cli.render import Answer, count, fields
-from affidavit.apps.plain import one_line
+from affidavit.apps.cli.render import Answer, count, fields, one_line
 from affidavit.errors import InputError
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.settings import SETTINGS, Value, check_settings
@@ -89,10 +88,18 @@ def _read_settings(given: list[str]) -> dict[str, Value]:
                 hint="For example --set writeback=reflection.",
                 field="set",
             )
-        known = SETTINGS.get(name)
-        is_number = known is not None and type(known.default) is int and value.isdecimal()
-        chosen[name] = int(value[:10]) if is_number else value
+        chosen[name] = _read_value(name, value)
     return check_settings(chosen)
+
+
+def _read_value(name: str, value: str) -> Value:
+    """A word as the kind of value a setting has; anything odd is refused as it stands."""
+    known = SETTINGS.get(name)
+    if known is not None and type(known.default) is int and value.isdecimal():
+        return int(value[:10])
+    if known is not None and type(known.default) is bool:
+        return {"true": True, "false": False}.get(value.lower(), value)
+    return value
 
 
 def settings(args: argparse.Namespace) -> Answer:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, Final
 
 from affidavit.apps.mcp import envelope
@@ -12,12 +14,14 @@ from affidavit.apps.mcp.server_tools import SERVER_TOOLS
 from affidavit.apps.mcp.task_tools import TASK_TOOLS
 from affidavit.apps.mcp.tools import Facts, Mode, Registry, Request, Tool, choose
 from affidavit.apps.mcp.trail_tools import TRAIL_TOOLS
-from affidavit.core.entry import Source
+from affidavit.core.canonical import canonicalize_value
+from affidavit.core.entry import SALT_BYTES, Source
 from affidavit.core.names import is_name
-from affidavit.errors import AffidavitError
-from affidavit.ledger.handle import acting_for
+from affidavit.errors import AffidavitError, InputError
+from affidavit.ledger.handle import acting_for, leave_entry
 from affidavit.ledger.inputs import convert
 from affidavit.ledger.ledger import Ledger
+from affidavit.ledger.served import FINISHED, ServedCall
 
 # Every tool there is, in the order they are listed. A new one joins here.
 TOOLS: Final[tuple[Tool, ...]] = (*TASK_TOOLS, *TRAIL_TOOLS, *SERVER_TOOLS)
@@ -62,17 +66,45 @@ class Service:
         caller = client_name(client)
         arguments = self._filled(tool, given, client, peer)
         request = Request(self.facts, caller, idempotency_key)
-        ledger = acting_for(self.ledger, Source("claimed" if caller else "none", caller, "mcp"))
+        src = Source("claimed" if caller else "none", caller, "mcp")
+        ledger = acting_for(self.ledger, src, self._served_call(tool, given, caller))
         try:
             checked = convert(tool.input, arguments)
             answer = envelope.success(tool.name, tool.run(ledger, checked, request), tool.answer)
+            if tool.reads:
+                leave_entry(ledger, FINISHED, reads=True)
         except AffidavitError as error:
+            self._leave_failure(ledger, tool, error.code)
             return envelope.refusal(tool.name, arguments, error, inside=tool.refuses_inside)
         except Exception:  # noqa: BLE001 - the client gets an answer, the operator the trace
             _log.exception("%s failed", tool.name)
+            self._leave_failure(ledger, tool, AffidavitError.default_code)
             return envelope.bug(tool.name)
         self._link(tool, answer, peer)
         return answer
+
+    def _served_call(
+        self, tool: Tool, given: Mapping[str, Any], caller: str | None
+    ) -> ServedCall | None:
+        """What the entry of this call will say; None where it leaves none."""
+        if tool.silent or self.facts.mode != "full":
+            return None
+        began = time.perf_counter_ns()
+        return ServedCall(
+            tool.name,
+            caller,
+            _digest(given),
+            os.urandom(SALT_BYTES),
+            lambda: (time.perf_counter_ns() - began) // 1000,
+        )
+
+    @staticmethod
+    def _leave_failure(ledger: Ledger, tool: Tool, code: str) -> None:
+        """The entry of a refused call; a store that fails has refused it as well."""
+        try:
+            leave_entry(ledger, code, reads=tool.reads)
+        except AffidavitError as error:
+            _log.warning("no entry of a failed call of %s: %s", tool.name, error.code)
 
     def _filled(
         self,
@@ -102,6 +134,14 @@ class Service:
             peer.session_id = answer.structure["data"]["session_id"]
         elif tool.name == "audit_session_end":
             peer.session_id = None
+
+
+def _digest(given: Mapping[str, Any]) -> str | None:
+    """The digest of the arguments as they came; None where their JSON has no canonical form."""
+    try:
+        return sha256(canonicalize_value(dict(given), "arguments").encode()).hexdigest()
+    except (InputError, UnicodeEncodeError):
+        return None
 
 
 def client_name(client: tuple[str, str] | None) -> str | None:

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from affidavit.core.entry import Entry
 from affidavit.core.kinds import PAYLOAD_FIELDS
+from affidavit.core.views.calls import CallRow, call_row
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
 from affidavit.core.views.sessions import SealRow, SessionRow, seal_row, session_row
 from affidavit.core.views.settings import SettingRow, setting_row
@@ -92,9 +93,15 @@ VIEWS: Final = (
         OriginRow, "origin_changes", "origins", ("origin.changed",),
         lambda index, entry, payloads, _: origin_row(index, entry, _reason(payloads)),
     ),
+    View(
+        CallRow, "calls", "calls", ("call.finished", "call.failed"),
+        lambda index, entry, payloads, _: call_row(
+            index, entry, payloads.get("args_sha256", NO_PAYLOAD)
+        ),
+    ),
 )  # fmt: skip
 
-Row = ThoughtRow | SessionRow | SealRow | TaskRow | SettingRow | KeyRow | OriginRow
+Row = ThoughtRow | SessionRow | SealRow | TaskRow | SettingRow | KeyRow | OriginRow | CallRow
 
 TABLES: Final[dict[type[Any], str]] = {view.row: view.table for view in VIEWS}
 # The view an entry of a kind has its row in; `session.ended` only sets links.

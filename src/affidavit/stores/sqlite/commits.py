@@ -19,9 +19,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from affidavit.errors import AffidavitError
+from affidavit.errors import AffidavitError, StoreError
 
 BATCH_MAX = 1_000
+# What nobody waits for is kept so far while the store fails, and no further.
+DEFERRED_MAX = 10_000
 
 
 def surely(step: Callable[[], None]) -> None:
@@ -36,11 +38,15 @@ def surely(step: Callable[[], None]) -> None:
 class Request:
     """One caller's unit of work and, later, its outcome."""
 
-    __slots__ = ("clock", "done", "error", "result", "since", "unit", "wake")
+    __slots__ = ("clock", "deferred", "done", "error", "result", "since", "unit", "wake")
 
-    def __init__(self, unit: Callable[[Any], Any], clock: Callable[[], int]) -> None:
+    def __init__(
+        self, unit: Callable[[Any], Any], clock: Callable[[], int], *, deferred: bool = False
+    ) -> None:
         self.unit = unit
         self.clock = clock
+        # Nobody waits for it.
+        self.deferred = deferred
         self.result: Any = None
         self.error: BaseException | None = None
         self.done = False
@@ -81,7 +87,23 @@ class CommitQueue:
         self._run_batch = run_batch
         self._mutex = threading.Lock()
         self._waiting: deque[Request] = deque()
+        self._later: deque[Request] = deque()
         self._leader: Request | None = None
+
+    @property
+    def waiting_count(self) -> int:
+        """How many callers wait for a commit."""
+        return len(self._waiting)
+
+    def defer(self, request: Request) -> None:
+        """Let a request go with the next commit."""
+        with self._mutex:
+            self._later.append(request)
+
+    def flush(self) -> None:
+        """Commit what was deferred, where nothing has taken it along."""
+        if self._later:
+            self.submit(Request(lambda tx: tx.size(), self._later[0].clock))
 
     def submit(self, request: Request) -> Any:
         """Have a request committed, with whatever others wait, and return its answer."""
@@ -107,6 +129,9 @@ class CommitQueue:
             with self._mutex:
                 while self._waiting and len(batch) < BATCH_MAX:
                     batch.append(self._waiting.popleft())
+                # What was deferred happened before.
+                while self._later and len(batch) < BATCH_MAX:
+                    batch.insert(0, self._later.pop())
             self._run_batch(batch)
         finally:
             surely(lambda: self._release([one for one in batch if one is not own]))
@@ -115,8 +140,11 @@ class CommitQueue:
         """Wake those whose fact is settled; the rest wait on, in front."""
         with self._mutex:
             for request in reversed(others):
-                if not request.done and request not in self._waiting:
-                    self._waiting.appendleft(request)
+                queue = self._later if request.deferred else self._waiting
+                if isinstance(request.error, StoreError) and request.deferred:
+                    request.error, request.done = None, len(queue) >= DEFERRED_MAX
+                if not request.done and request not in queue:
+                    queue.appendleft(request)
         for request in others:
             if request.done:
                 request.wake_up()

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from affidavit.errors import ConflictError, StoreError
+from affidavit.errors import AffidavitError, ConflictError, StoreError
 from affidavit.ledger.ports import Clock, Writer
 from affidavit.stores.sqlite import failures, files
 from affidavit.stores.sqlite.audit import SqliteAudit
@@ -27,6 +27,9 @@ from affidavit.stores.sqlite.reading import SqliteReader
 from affidavit.stores.sqlite.repair import SqliteRepairer
 
 T = TypeVar("T")
+
+# How long a fact that nobody waits for may wait for a commit to go with.
+_SOON_S: Final = 0.9
 
 
 class SqliteStore:
@@ -49,6 +52,7 @@ class SqliteStore:
         self._closed = False
         self._forking = False
         self._orphaned = False
+        self._will_flush = False
         self._file = None if path == files.MEMORY else files.identity(path)
         self._open_first()
 
@@ -104,6 +108,22 @@ class SqliteStore:
         self._check_writable()
         result: T = self._queue.submit(Request(unit, clock))
         return result
+
+    def write_soon(self, unit: Callable[[Writer], None], clock: Clock) -> None:
+        """Have a unit go with the next commit, a second later at most; it waits for nothing."""
+        self._check_writable()
+        self._queue.defer(Request(unit, clock, deferred=True))
+        if not self._will_flush:
+            self._will_flush = True
+            timer = threading.Timer(_SOON_S, self.flush)
+            timer.daemon = True
+            timer.start()
+
+    def flush(self) -> None:
+        """Commit what was to be written soon; what cannot be now goes with the next commit."""
+        self._will_flush = False
+        with contextlib.suppress(AffidavitError):
+            self._queue.flush()
 
     def _check_writable(self) -> None:
         if self.readonly:
@@ -215,6 +235,7 @@ class SqliteStore:
             "location": self.location,
             "schema_version": version,
             "sqlite_version": sqlite3.sqlite_version,
+            "writers_waiting": self._queue.waiting_count,
         }
         if self.location != files.MEMORY:
             for name, suffix in (("file_bytes", ""), ("wal_bytes", "-wal")):
@@ -227,6 +248,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close every connection; SQLite folds the -wal back when the last process does."""
+        self.flush()
         with self._lock, self._pool:
             self._closed = True
             self._close_idle()
@@ -261,7 +283,7 @@ class SqliteStore:
 
     def after_fork_in_child(self) -> None:
         """Start afresh: the threads that led or waited are not in this process."""
-        self._forking = False
+        self._forking = self._will_flush = False
         self._orphaned = bool(self._owners)
         self._owners.clear()
         self._lock = threading.RLock()

@@ -1,1 +1,0 @@
-"""The HTTP server: who may reach it, how much it takes, how it starts and stops."""
