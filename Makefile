@@ -19,13 +19,14 @@ $(READY): constraints.txt pyproject.toml
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/make-venv
 	@touch $@
 
-tools: $(TOOLS) ## install the MCP clients, checkers and node that tests run (needs npm)
+tools: $(TOOLS) ## install the clients, checkers, node and browser that tests run (needs npm)
 
 $(TOOLS): tools/npm/package-lock.json tools/make-test-tools
 	@sh tools/make-test-tools
 	@touch $@
 
-run: demo       ## show the main job working (the demo, until there is a server)
+run: $(READY)   ## start the server and print its URL (the page, and MCP over HTTP)
+	@$(BIN)/affidavit serve
 
 demo: $(READY)  ## record a small session, verify it, edit one byte, see it caught
 	@$(BIN)/python examples/demo.py

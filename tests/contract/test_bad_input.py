@@ -197,7 +197,13 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
         "idempotency_key": NAME,
     },
     "get_session": {"session_id": required(NAME)},
-    "list_sessions": {"task_id": NAME, "state": ENUM, "after": NAME, "limit": LIMIT},
+    "list_sessions": {
+        "task_id": NAME,
+        "state": ENUM,
+        "continues": NAME,
+        "after": NAME,
+        "limit": LIMIT,
+    },
     "seal_session": {"session_id": required(NAME), "idempotency_key": NAME},
     "merkle_root": {"session_id": required(NAME)},
     "end_session": {

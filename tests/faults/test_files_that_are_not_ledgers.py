@@ -262,6 +262,7 @@ def test_damaged_pages_never_raise_what_is_not_ours(tmp_path, where):
         assert error.hint
 
 
+@pytest.mark.filterwarnings("ignore:recorded, but not signed:RuntimeWarning")
 def test_a_definition_that_becomes_no_text_while_open_is_damage(tmp_path):
     """SQLite's own message quotes it, and the module cannot even say it."""
     path = tmp_path / "trail.db"

@@ -12,7 +12,8 @@ import pytest
 from affidavit.apps.cli import arguments, noun_arguments, version
 from affidavit.apps.cli.arguments import build_parser
 from affidavit.apps.cli.parsing import list_commands
-from affidavit.apps.cli.render import one_line, plain, table
+from affidavit.apps.cli.render import table
+from affidavit.apps.plain import one_line, plain
 from affidavit.errors import CODES, AffidavitError
 
 # Every command with words that make it work in a ledger that has session s1, task T and key K.
@@ -52,7 +53,7 @@ EVERY_COMMAND = [
 # Also from the schemas, and shown to nobody who has not got a ledger.
 MAKES_A_LEDGER = ("init", "record", "session start", "task create")
 # They run until their input ends or a signal comes, and have tests of their own.
-SERVERS = {"mcp", "signer"}
+SERVERS = {"mcp", "serve", "signer"}
 NEEDS_NO_LEDGER = ("", "version", "doctor", "pin")
 NOUNS = {"session", "task", "key"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -69,9 +70,16 @@ def rewrite_schema(path: Path | str, name: str, sql: str) -> None:
         connection.execute(f"PRAGMA schema_version = {version + 1}")
 
 
-def open_for_writing(path: Path | str) -> Any:
-    """The ledger, at a time when opening it ends no session."""
-    return affidavit.open(path, clock=lambda: NOW_US)
+@contextmanager
+def open_for_writing(path: Path | str) -> Iterator[Any]:
+    """The ledger, at a time when opening it ends no session.
+
+    It is a copy, and what was last signed is remembered elsewhere: closing it says so.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "recorded, but not signed", RuntimeWarning)
+        with affidavit.open(path, clock=lambda: NOW_US) as ledger:
+            yield ledger
 
 
 def audit(path: Path | str) -> Report:

@@ -37,6 +37,7 @@ Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": NAME_
 Text = Annotated[str, Meta(extra_json_schema={"minLength": 1})]
 Note = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": NOTE_BYTES_MAX})]
 Index = Annotated[int, Meta(ge=0, le=INTEGER_MAX)]
+TextBytes = Annotated[int, Meta(ge=1, le=PAYLOAD_BYTES_MAX)]
 Positive = Annotated[int, Meta(ge=1, le=INTEGER_MAX)]
 ThoughtType = Literal["plan", "analysis", "decision", "reflection"]
 TaskState = Literal["INIT", "GATHER", "ANALYZE", "PLAN", "APPLY", "VERIFY", "DONE", "CANCELLED"]
@@ -72,14 +73,14 @@ class ListEntries(Struct, frozen=True, forbid_unknown_fields=True):
     task_id: Name | None = None
     after: Index | None = None
     limit: Positive | None = None
-    text_bytes_max: Positive = PAYLOAD_BYTES_MAX
+    text_bytes_max: TextBytes = PAYLOAD_BYTES_MAX
 
 
 class NewestThoughts(Struct, frozen=True, forbid_unknown_fields=True):
     """How many of the newest records to list, and how much of each text."""
 
     limit: Positive = 10
-    text_bytes_max: Positive = PAYLOAD_BYTES_MAX
+    text_bytes_max: TextBytes = PAYLOAD_BYTES_MAX
 
 
 class StartSession(Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,6 +101,7 @@ class ListSessions(Struct, frozen=True, forbid_unknown_fields=True):
 
     task_id: Name | None = None
     state: SessionState | None = None
+    continues: Name | None = None
     after: Name | None = None
     limit: Positive | None = None
 

@@ -235,6 +235,10 @@ def list_sessions(reader: Reader, wanted: ListSessions) -> list[Session]:
     if wanted.after is not None:
         before = _existing(reader, wanted.after, "after").log_index
     rows = reader.sessions(
-        task_id=wanted.task_id, state=wanted.state, before=before, limit=wanted.limit
+        task_id=wanted.task_id,
+        state=wanted.state,
+        continues=wanted.continues,
+        before=before,
+        limit=wanted.limit,
     )
     return [describe(reader, row) for row in rows]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from affidavit.apps.cli.render import Answer, count, one_line
+from affidavit.apps.cli.render import Answer, count
+from affidavit.apps.plain import one_line
 from affidavit.verify.evidence import (
     CONSISTENT,
     UNVERIFIED,

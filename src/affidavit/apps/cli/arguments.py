@@ -15,6 +15,7 @@ from affidavit.apps.cli.parsing import (
     add_key,
     add_set,
     add_tool_choice,
+    read_port,
 )
 
 # The same words as in the input schemas, which are too heavy to load here; a test compares them.
@@ -51,16 +52,9 @@ def build_parser() -> Parser:
     add_common(parser)
     for add in (_add_init, _add_settings, _add_record, _add_thoughts, add_sessions, add_tasks):
         add(commands)
-    for add in (
-        _add_export,
-        _add_verify,
-        _add_pin,
-        add_signing,
-        _add_rebuild,
-        _add_mcp,
-        _add_doctor,
-        _add_version,
-    ):
+    for add in (_add_export, _add_verify, _add_pin, add_signing, _add_rebuild):
+        add(commands)
+    for add in (_add_serve, _add_mcp, _add_doctor, _add_version):
         add(commands)
     return parser
 
@@ -192,6 +186,38 @@ def _add_export(commands: Commands) -> None:
     )
 
 
+def _add_serve(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "serve",
+        "serve:serve",
+        "serve the page, and MCP clients over HTTP, on this machine",
+        "Prints one URL and runs until it is stopped. Makes the ledger where there is none. Needs "
+        "the extra affidavit[server].",
+    )
+    add_tool_choice(parser)
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="a loopback address (default: 127.0.0.1); any other is refused",
+    )
+    parser.add_argument(
+        "--port",
+        type=read_port,
+        default=8470,
+        metavar="N",
+        help="the port (default: 8470); 0 takes any free one",
+    )
+    _add_no_create(parser)
+
+
+def _add_no_create(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-create", action="store_true", help="refuse to start where there is no ledger"
+    )
+
+
 def _add_rebuild(commands: Commands) -> None:
     parser = add_command(
         commands,
@@ -213,9 +239,7 @@ def _add_mcp(commands: Commands) -> None:
         "Makes the ledger where there is none.",
     )
     add_tool_choice(parser)
-    parser.add_argument(
-        "--no-create", action="store_true", help="refuse to start where there is no ledger"
-    )
+    _add_no_create(parser)
 
 
 def _add_doctor(commands: Commands) -> None:

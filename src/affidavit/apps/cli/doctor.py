@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from affidavit.apps.cli.checks import FAIL, STAGES, WARN, Check, Subject, examine
 from affidavit.apps.cli.opening import ledger_path
-from affidavit.apps.cli.render import Answer, count, one_line
+from affidavit.apps.cli.render import Answer, count
+from affidavit.apps.plain import one_line
 from affidavit.errors import CODES
 
 _DAMAGED = CODES["ERR_INTEGRITY"].exit_code

@@ -12,7 +12,8 @@ from affidavit.apps.cli.opening import (
     open_for_reading,
     open_for_writing,
 )
-from affidavit.apps.cli.render import Answer, count, fields, one_line
+from affidavit.apps.cli.render import Answer, count, fields
+from affidavit.apps.plain import one_line
 from affidavit.errors import InputError
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.settings import SETTINGS, Value, check_settings

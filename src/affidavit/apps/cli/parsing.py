@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 
 from affidavit.errors import InputError
 
+_PORT_MAX: Final = 65_535
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 # The same words as the server has, which is too heavy to load here; a test compares them.
@@ -130,6 +131,13 @@ def read_sizes(text: str) -> tuple[int, int | None]:
     if match is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not OLD or OLD:NEW, such as 100:200")
     return int(match[1]), None if match[2] is None else int(match[2])
+
+
+def read_port(text: str) -> int:
+    """A port, or 0 for any."""
+    if not re.fullmatch(r"\d{1,5}", text, re.ASCII) or int(text) > _PORT_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 0 to {_PORT_MAX}")
+    return int(text)
 
 
 def read_age_us(text: str) -> int:

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterator
 
 from affidavit.apps.cli.opening import ledger_path, open_for_reading, write_or_create
-from affidavit.apps.cli.render import Answer, block, fields, one_line
+from affidavit.apps.cli.render import Answer, block, fields
+from affidavit.apps.plain import one_line
 from affidavit.core.moment import render_time
 from affidavit.core.names import PAYLOAD_BYTES_MAX
 from affidavit.errors import InputError

@@ -1,23 +1,14 @@
-"""How answers look: one JSON document for programs, plain text for people.
-
-Whatever was recorded is shown with its control characters spelled out: a record must not be able to
-move the cursor, recolour the terminal, or pass for a line of ours.
-"""
+"""How answers look: one JSON document for programs, plain text for people."""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from affidavit.apps.plain import one_line, plain
 from affidavit.errors import AffidavitError
-
-# C0 but tab and line feed, DEL, C1; what reorders or breaks lines; halves of surrogate pairs.
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
 
 
 class Answer(NamedTuple):
@@ -58,21 +49,6 @@ def show_note(message: str) -> None:
 
 def _print_json(document: Mapping[str, Any]) -> None:
     print(json.dumps(document, default=str), flush=True)
-
-
-def plain(text: str) -> str:
-    """Text that somebody recorded, safe to print; it may have several lines."""
-    return _UNSAFE.sub(_spell_out, text.replace("\r\n", "\n"))
-
-
-def one_line(text: object) -> str:
-    """The same on one line."""
-    return plain(str(text)).replace("\n", "\\n").replace("\t", " ")
-
-
-def _spell_out(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def block(text: str, margin: str = "    ") -> Iterator[str]:

@@ -13,7 +13,8 @@ from affidavit.apps.cli.opening import (
     sign_first,
     write_or_create,
 )
-from affidavit.apps.cli.render import Answer, count, fields, one_line, table
+from affidavit.apps.cli.render import Answer, count, fields, table
+from affidavit.apps.plain import one_line
 from affidavit.errors import CODES, AffidavitError, InputError, IntegrityViolation
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.results import Seal, Session

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 from affidavit.apps.cli.opening import open_for_reading, open_for_writing
-from affidavit.apps.cli.render import Answer, count, fields, one_line, table
+from affidavit.apps.cli.render import Answer, count, fields, table
+from affidavit.apps.plain import one_line
 from affidavit.errors import InputError
 from affidavit.ledger.results import Key, RecordProof, SignedCheckpoint
 

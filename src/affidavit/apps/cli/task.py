@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from affidavit.apps.cli.opening import open_for_reading, open_for_writing, write_or_create
-from affidavit.apps.cli.render import Answer, block, count, fields, one_line, table
+from affidavit.apps.cli.render import Answer, block, count, fields, table
+from affidavit.apps.plain import one_line
 from affidavit.errors import InputError
 from affidavit.ledger.results import Task, TaskList
 

@@ -14,7 +14,8 @@ from affidavit.apps.auditor.reading import is_evidence
 from affidavit.apps.auditor.showing import describe_findings
 from affidavit.apps.cli.comparing import Compared, choose_pins
 from affidavit.apps.cli.opening import open_for_reading
-from affidavit.apps.cli.render import Answer, count, one_line
+from affidavit.apps.cli.render import Answer, count
+from affidavit.apps.plain import one_line
 from affidavit.errors import invalid
 from affidavit.ledger.ledger import Ledger
 from affidavit.verify.evidence import UNVERIFIED, VIOLATION

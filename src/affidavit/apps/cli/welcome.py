@@ -8,7 +8,8 @@ from pathlib import Path
 
 from affidavit import __version__
 from affidavit.apps import places
-from affidavit.apps.cli.render import Answer, one_line
+from affidavit.apps.cli.render import Answer
+from affidavit.apps.plain import one_line
 
 
 def welcome(args: argparse.Namespace) -> Answer:

@@ -77,12 +77,20 @@ class Sessions(Handle):
         *,
         task_id: str | None = None,
         state: str | None = None,
+        continues: str | None = None,
         after: str | None = None,
         limit: int | None = None,
     ) -> list[Session]:
         """Sessions, newest first; `after` is the id of the last one already seen."""
         wanted = read_input(
-            ListSessions, {"task_id": task_id, "state": state, "after": after, "limit": limit}
+            ListSessions,
+            {
+                "task_id": task_id,
+                "state": state,
+                "continues": continues,
+                "after": after,
+                "limit": limit,
+            },
         )
         return self._read(lambda reader: sessions.list_sessions(reader, wanted))
 

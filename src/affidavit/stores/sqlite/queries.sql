@@ -70,6 +70,7 @@ SELECT * FROM sessions WHERE log_index = ?;
 -- Newest first.
 SELECT * FROM sessions WHERE log_index < :before
   AND (:task_id IS NULL OR task_id = :task_id)
+  AND (:continues IS NULL OR continues_session_id = :continues)
   AND (:state IS NULL OR :state = CASE WHEN ended_index IS NOT NULL THEN 'ended'
        WHEN EXISTS (SELECT 1 FROM seals WHERE seals.session_id = sessions.session_id) THEN 'sealed'
        ELSE 'open' END)

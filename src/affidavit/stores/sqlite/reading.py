@@ -195,12 +195,19 @@ class SqliteReader:
         return SessionRow._make(self._found("session_at", index, "session"))
 
     def sessions(
-        self, *, task_id: str | None, state: str | None, before: int, limit: int | None
+        self,
+        *,
+        task_id: str | None,
+        state: str | None,
+        continues: str | None,
+        before: int,
+        limit: int | None,
     ) -> list[SessionRow]:
         """Sessions, newest first."""
         values = {
             "task_id": task_id,
             "state": state,
+            "continues": continues,
             "before": before,
             "limit": -1 if limit is None else limit,
         }

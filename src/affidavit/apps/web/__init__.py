@@ -1,0 +1,1 @@
+"""The pages for people: templates, what they show, and the button that verifies."""

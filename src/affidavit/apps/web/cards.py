@@ -1,0 +1,155 @@
+"""An entry of the log as a card of a story: what it is called, who, what was said, where it leads.
+
+Kinds with words of their own are in `_TELL`; any other kind is told by its name and its body, so
+that a story never leaves an entry out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from affidavit.core.names import is_digest
+from affidavit.ledger.results import LogEntry
+from affidavit.verify.findings import Finding
+
+# A hook, a proxy or telemetry saw it happen; elsewhere, somebody told us.
+_SEEN: Final = frozenset(("hook", "proxy", "otlp"))
+
+
+class Fact(NamedTuple):
+    """A name and a value; `leads_to` is the page about it, of those that have one."""
+
+    name: str
+    value: str
+    leads_to: str | None = None
+
+    @property
+    def is_hash(self) -> bool:
+        """Whether it is shown by its first digits."""
+        return is_digest(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One entry, ready to be shown."""
+
+    index: int
+    at: int | None
+    title: str
+    tone: str
+    who: str | None
+    said: str | None
+    via: str | None
+    source: str
+    texts: Sequence[tuple[str, str | None, bool]]
+    facts: Sequence[Fact]
+    findings: Sequence[Finding]
+    damage: str | None
+
+
+def card_of(entry: LogEntry, findings: Mapping[int, Sequence[Finding]]) -> Card:
+    """The card of an entry."""
+    title, tone, who, shown = _tell(entry)
+    body = entry.body
+    texts = [(name, text, name in entry.cut) for name, text in entry.texts.items()]
+    return Card(
+        index=entry.index,
+        at=entry.at,
+        title=title,
+        tone=tone,
+        who=body.get(who) if who else None,
+        said=None if entry.via is None else "seen" if entry.via in _SEEN else "said",
+        via=entry.via,
+        source=_describe_source(entry),
+        texts=[one for one in texts if one[1] is not None or is_committed(body, one[0])],
+        facts=[fact for name in shown for fact in _facts(name, body.get(name))],
+        findings=findings.get(entry.index, ()),
+        damage=entry.damage,
+    )
+
+
+def all_facts(entry: LogEntry) -> list[Fact]:
+    """Everything an entry's body says."""
+    return [fact for name, value in sorted(entry.body.items()) for fact in _facts(name, value)]
+
+
+def is_committed(body: Mapping[str, Any], name: str) -> bool:
+    """Whether an entry says that there was such a text: then its absence is worth a word."""
+    return name == "content" or body.get(name) is not None
+
+
+def _describe_source(entry: LogEntry) -> str:
+    parts = [f"came in by {entry.via}"]
+    if entry.client:
+        parts.append(f"from {entry.client}")
+    parts.append(f"author vouched for by {entry.auth}")
+    return ", ".join(parts)
+
+
+# Title, tone, the key that says who, and the keys shown beside the texts.
+_Told = tuple[str, str, str | None, Sequence[str]]
+
+
+def _tell(entry: LogEntry) -> _Told:
+    if entry.kind is None:
+        return "Unreadable entry", "bad", None, ()
+    tell = _TELL.get(entry.kind)
+    if tell is not None:
+        return tell(entry.body)
+    return entry.kind, "plain", None, sorted(entry.body)
+
+
+def _thought(body: Mapping[str, Any]) -> _Told:
+    return (
+        str(body["type"]).capitalize(),
+        str(body["type"]),
+        "agent_id",
+        ("task_id", "session_id", "hash", "chain_hash"),
+    )
+
+
+def _task_update(body: Mapping[str, Any]) -> _Told:
+    status = body["changed"].get("status")
+    title = "Task changed" if status is None else f"Task moved to {status}"
+    return title, "task", None, ("task_id", "changed")
+
+
+def _always(*told: Any) -> Callable[[Mapping[str, Any]], _Told]:
+    return lambda _: told
+
+
+_TELL: Final[dict[str, Callable[[Mapping[str, Any]], _Told]]] = {
+    "ledger.created": _always("Ledger created", "plain", None, ("ledger_id", "origin")),
+    "thought.recorded": _thought,
+    "session.started": _always(
+        "Session started", "session", "caller", ("task_id", "continues", "genesis")
+    ),
+    "session.sealed": _always(
+        "Session sealed", "seal", None, ("root", "record_count", "closing_reflection")
+    ),
+    "session.ended": _always("Session ended", "session", None, ("reason",)),
+    "task.created": _always("Task created", "task", "assignee", ("task_id", "status", "priority")),
+    "task.updated": _task_update,
+    "task.deleted": _always("Task deleted", "task", None, ("task_id",)),
+    "setting.changed": _always("Setting changed", "plain", "by", ("name", "old", "new")),
+}
+
+
+def _facts(name: str, value: Any) -> list[Fact]:
+    """A value of a body in words; what is nested is told part by part."""
+    if value is None or value == {}:
+        return []
+    if isinstance(value, Mapping):
+        return [fact for key, part in value.items() for fact in _facts(f"{name}.{key}", part)]
+    shown = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    words = name.removesuffix("_id").replace("_", " ").replace(".", ": ")
+    return [Fact(words, shown, _LEADS.get(name))]
+
+
+_LEADS: Final = {
+    "session_id": "session",
+    "continues.session_id": "session",
+    "task_id": "task",
+}

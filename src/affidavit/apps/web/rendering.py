@@ -1,0 +1,96 @@
+"""Templates: everything escaped, every unsafe character spelled out, times and sizes in words."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import HTMLResponse
+
+from affidavit.apps.plain import one_line, plain
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Nothing but this server's own style, script and icon; no frame, no plug-in, no base.
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+PAGE_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    # Not no-referrer: with that, a browser would say Origin: null for our own forms.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def render(template: str, status: int = 200, **shown: Any) -> HTMLResponse:
+    """A page."""
+    text = _TEMPLATES.get_template(template).render(**shown)
+    return HTMLResponse(text, status, headers=PAGE_HEADERS)
+
+
+def link(page: str, **asked: Any) -> str:
+    """A page's address; ids go into the query, where `..` and `/` are only letters."""
+    query = urlencode({name: value for name, value in asked.items() if value is not None})
+    return f"/{page}?{query}" if query else f"/{page}"
+
+
+def _iso(at_us: int) -> str:
+    moment = _EPOCH + timedelta(microseconds=at_us)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _day(at_us: int) -> str:
+    moment = _EPOCH + timedelta(microseconds=at_us)
+    return f"{moment.day} {moment:%b %Y, %H:%M:%S}"
+
+
+def _parse(text: str) -> int:
+    """Microseconds of a time as the ledger writes it."""
+    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
+
+
+def _bytes(number: int) -> str:
+    if number < 1_000:
+        return f"{number} bytes"
+    for unit in ("kB", "MB", "GB", "TB"):
+        number_in_unit = number / 1_000
+        if number_in_unit < 1_000:
+            return f"{number_in_unit:,.1f} {unit}"
+        number = round(number_in_unit)
+    return f"{number:,} TB"
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "plain": lambda text: plain(str(text)),
+        "one_line": one_line,
+        "iso": _iso,
+        "day": _day,
+        "at_us": _parse,
+        "size": _bytes,
+        "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
+        "shell": shlex.quote,
+        "python": repr,
+        "count": lambda number: f"{number:,}",
+    }
+    environment.globals["link"] = link
+    return environment
+
+
+_TEMPLATES: Final = _environment()
