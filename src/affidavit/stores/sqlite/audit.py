@@ -196,8 +196,9 @@ class SqliteAudit:
         return newest if type(newest) is int else -1
 
     def schema_differences(self) -> list[str]:
-        """How this file's schema differs from the one the migrations make."""
-        must_be, is_now = expected_schema(), read_schema(self._connection)
+        """How this file's schema differs from the one that migrations make, up to its version."""
+        version = int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+        must_be, is_now = expected_schema(version), read_schema(self._connection)
         differences = [
             f"{kind} {name} is missing" for kind, name in must_be if (kind, name) not in is_now
         ]
@@ -269,11 +270,11 @@ def read_schema(connection: sqlite3.Connection) -> dict[tuple[str, str], str | N
     return found
 
 
-def expected_schema() -> dict[tuple[str, str], str | None]:
-    """The schema that the migrations make."""
+def expected_schema(version: int) -> dict[tuple[str, str], str | None]:
+    """The schema that the migrations make, up to a version."""
     connection = sqlite3.connect(":memory:")
     try:
-        for script in load_migrations():
+        for script in load_migrations()[: max(version, 1)]:
             connection.executescript(script)
         return read_schema(connection)
     finally:
