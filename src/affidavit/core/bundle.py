@@ -156,10 +156,10 @@ def encode_evidence(evidence: Evidence, head: TreeHead) -> bytes:
     files = {
         POLICY: evidence.policy,
         CHECKPOINT: evidence.checkpoint,
-        ENTRIES: _lines(encode_entry_line(*item) for item in evidence.entries.items()),
+        ENTRIES: _lines(encode_entry_line(*item) for item in sorted(evidence.entries.items())),
         PAYLOADS: _lines(
             canonicalize_value({"fields": encode_fields(fields), "index": index})
-            for index, fields in evidence.payloads.items()
+            for index, fields in sorted(evidence.payloads.items())
         ),
         **{proof_path(index): proof for index, proof in evidence.proofs.items()},
         **{

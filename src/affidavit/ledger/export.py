@@ -122,15 +122,15 @@ class _Collector:
             wanted = {index for index in erased if index is not None} - entries.keys()
             if any(index >= self._end for index in wanted):
                 return None
-        tree, order = _Remembered(self._reader), sorted(entries)
+        tree = _Remembered(self._reader)
         return Evidence(
             scope,
             self._policy(),
             self._signed.note.encode(),
-            {index: entries[index] for index in order},
-            {index: payloads[index] for index in order if index in payloads},
-            {index: self._prove(index, tree) for index in order},
-            dict(sorted(sessions.items())),
+            entries,
+            payloads,
+            {index: self._prove(index, tree) for index in entries},
+            sessions,
         )
 
     def _policy(self) -> bytes:

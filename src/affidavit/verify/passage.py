@@ -180,6 +180,10 @@ def _check_scope(evidence: Evidence, entries: Entries, findings: Findings) -> No
     if kind == "range":
         _check_range(id_, entries, findings)
     wanted = {index for index, (_, entry) in entries.items() if _is_of(evidence, index, entry)}
+    if not wanted:
+        said = f"nothing of {kind} {id_!r:.100} is in the file"
+        findings.add("view_differs", None, f"{MANIFEST} scope", said)
+        return
     erasures = {one.erased for shown in evidence.payloads.values() for one in shown.values()}
     for index in entries.keys() - wanted - erasures:
         said = f"the entry does not belong to {kind} {id_!r:.100}"
@@ -189,9 +193,6 @@ def _check_scope(evidence: Evidence, entries: Entries, findings: Findings) -> No
         if not named or (kind == "session" and part.session_id != id_):
             said = f"session {part.session_id!r:.100} does not belong to {kind} {id_!r:.100}"
             findings.add("view_extra", start, session_path(start), said)
-    if not wanted:
-        said = f"nothing of {kind} {id_!r:.100} is in the file"
-        findings.add("view_differs", None, f"{MANIFEST} scope", said)
 
 
 def _check_range(id_: str, entries: Entries, findings: Findings) -> None:

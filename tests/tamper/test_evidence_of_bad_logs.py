@@ -1,0 +1,176 @@
+"""Evidence of a log that was signed with its true key and yet breaks a rule: who has the key lies.
+
+Every proof holds and every signature too; what is told comes from the entries themselves.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+import pytest
+
+from affidavit.core.bundle import Scope, Shown
+from affidavit.core.canonical import encode_string as quote
+from affidavit.core.session import chain_hash, content_hash
+from tamper.evidence_kit import (
+    ENDED,
+    ENTRIES,
+    SEAL,
+    ForgedLog,
+    change_entry,
+    entry,
+    judge,
+    payloads_of,
+    range_file,
+    session_file,
+    told,
+)
+
+LINES = "entries.jsonl"
+
+
+def rewritten(index, **values):
+    """The log with the body of one entry otherwise, signed like that."""
+    changed = change_entry(ENTRIES[index], lambda value: value["body"].update(values))
+    return [*ENTRIES[:index], changed, *ENTRIES[index + 1 :]]
+
+
+def with_time(index, at):
+    changed = change_entry(ENTRIES[index], lambda value: value.update(at=at))
+    return [*ENTRIES[:index], changed, *ENTRIES[index + 1 :]]
+
+
+def later(index):
+    """The same entry once more, behind the others."""
+    return change_entry(ENTRIES[index], lambda value: value.update(at=1_776_384_000_000_012))
+
+
+def appended(*more):
+    return [*ENTRIES, *more]
+
+
+def thought_behind(content="too late", **values):
+    """A record of session s1 as it would follow the last one, well linked."""
+    last = json.loads(ENTRIES[7])["body"]
+    body = {
+        "agent_id": "agent-1", "id": "r9", "task_id": "t1", "timestamp": "2026-04-17T00:01:00Z",
+        "type": "plan", "session_id": "s1", "session_seq": 5, "prev_hash": last["hash"],
+        "parent_chain_hash": last["chain_hash"],
+    }  # fmt: skip
+    said = f'{{"content":{quote(content)},"id":"r9","prev_hash":"{last["hash"]}","task_id":"t1",'
+    said += '"timestamp":"2026-04-17T00:01:00Z","type":"plan"}'
+    body["hash"] = sha256(said.encode()).hexdigest()
+    fields = (quote(one) for one in ("agent-1", content, "r9", "s1", "t1", body["timestamp"]))
+    body["content_hash"] = content_hash(*fields, "plan")
+    body["chain_hash"] = chain_hash(body["content_hash"], last["chain_hash"])
+    return entry(12, "thought.recorded", **{**body, **values})
+
+
+RANGES = {
+    "time runs backwards": (with_time(5, 1_776_384_000_000_001), ("time_backwards", 5, LINES)),
+    "a ledger begins twice": (
+        appended(later(0)),
+        ("entry_changed", 12, LINES),
+    ),
+    "a log that does not begin as one": (
+        [ENTRIES[1], *ENTRIES[1:]], ("entry_changed", 0, LINES),
+    ),
+    "an entry in another form": (
+        [*ENTRIES[:5], ENTRIES[5].replace(b",", b", ", 1), *ENTRIES[6:]],
+        ("entry_not_canonical", 5, LINES),
+    ),
+    "an entry with a key twice": (
+        [*ENTRIES[:5], ENTRIES[5].replace(b'"v":1', b'"v":1,"v":1'), *ENTRIES[6:]],
+        ("entry_not_canonical", 5, LINES),
+    ),
+    "an entry that is no JSON": (
+        [*ENTRIES[:5], b"not at all", *ENTRIES[6:]], ("entry_not_canonical", 5, LINES),
+    ),
+    "a session that started twice": (
+        appended(later(1)),
+        ("chain_broken", 12, LINES),
+    ),
+    "a session sealed twice": (
+        appended(later(SEAL)),
+        ("seal_mismatch", 12, LINES),
+    ),
+    "a session ended twice": (
+        appended(later(ENDED)),
+        ("chain_broken", 12, LINES),
+    ),
+    "a record behind the seal": (appended(thought_behind()), ("seal_mismatch", 12, LINES)),
+    "a genesis of other metadata": (rewritten(1, caller="agent-7"), ("chain_broken", 1, LINES)),
+    "a record linked to another": (
+        rewritten(6, prev_hash="0" * 64),
+        ("chain_broken", 6, f"{LINES} thought_records.prev_hash"),
+    ),
+    "a record linked elsewhere in its session": (
+        rewritten(4, parent_chain_hash="0" * 64),
+        ("chain_broken", 4, f"{LINES} thought_records.parent_chain_hash"),
+    ),
+    "a record numbered otherwise": (
+        rewritten(4, session_seq=3), ("chain_broken", 4, f"{LINES} thought_records.session_seq"),
+    ),
+    "a bound record without a number": (
+        rewritten(4, session_seq=None), ("chain_broken", 4, f"{LINES} thought_records.session_seq"),
+    ),
+    "an unbound record with a chain": (
+        rewritten(8, chain_hash="0" * 64), ("chain_broken", 8, LINES),
+    ),
+    "a chain hash of nothing": (rewritten(7, chain_hash="0" * 64), ("chain_broken", 7, LINES)),
+    "a hash of nothing": (
+        rewritten(7, hash="0" * 64), ("payload_mismatch", 7, "payloads.jsonl content"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_a_range_tells_it(name):
+    entries, wanted = RANGES[name]
+    log = ForgedLog(entries)
+    indices = range(len(entries))
+    payloads = payloads_of(indices)
+    for index in (0, 12):
+        if index < len(entries) and b"session.started" in entries[index]:
+            payloads[index] = payloads[1]
+        elif index < len(entries) and b"thought.recorded" in entries[index]:
+            payloads[index] = {"content": Shown("too late")}
+    data = log.evidence(Scope("range", f"0:{len(entries)}"), indices, payloads)
+    report = judge(data)
+    assert report.verdict == "violation"
+    assert wanted in told(report)
+    assert report.finding_count <= 3, told(report)
+
+
+@pytest.mark.parametrize(
+    ("claim", "value"),
+    [
+        ("root", "0" * 64), ("record_count", 4), ("chain_hash", "0" * 64), ("entry_count", 6),
+        ("closing_reflection", False), ("entries_root", "0" * 64), ("first_index", 1),
+        ("last_index", 6),
+    ],
+)  # fmt: skip
+def test_a_seal_that_counts_otherwise_is_told(claim, value):
+    report = judge(session_file(ForgedLog(rewritten(SEAL, **{claim: value}))))
+    assert report.verdict == "violation"
+    assert {code for code, *_ in told(report)} == {"seal_mismatch"}
+
+
+def test_a_whole_session_tells_a_record_numbered_otherwise():
+    report = judge(session_file(ForgedLog(rewritten(4, session_seq=7))))
+    assert ("chain_broken", 4, f"{LINES} thought_records.session_seq") in told(report)
+
+
+def test_kinds_of_a_later_version_are_counted_and_not_judged():
+    log = ForgedLog(appended(entry(12, "weather.observed", text={"bytes": 4, "commit": "0" * 64})))
+    data = log.evidence(Scope("range", "12:13"), [12], {12: {"text": Shown()}})
+    report = judge(data)
+    assert report.verdict == "verified"
+    assert any("kinds this version does not know" in said for said in report.unchecked)
+    lost = judge(log.evidence(Scope("range", "12:13"), [12]))
+    assert told(lost) == [("payload_lost", 12, "payloads.jsonl text")]
+
+
+def test_an_honest_range_is_verified():
+    assert judge(range_file(ForgedLog(ENTRIES))).verdict == "verified"
