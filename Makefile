@@ -49,7 +49,7 @@ bench: $(READY) ## measure beside raw SQLite (BENCH=--quick for the short one)
 	@$(BIN)/python -m bench $(BENCH)
 
 docs: $(READY)  ## write --help texts and tables into the docs again
-	@$(BIN)/python -m cogapp -r README.md docs/reference/*.md
+	@$(BIN)/python -m cogapp -r README.md docs/threat-model.md docs/reference/*.md
 
 pyz: $(READY)   ## build dist/affidavit-verify.pyz, the verifier in one file
 	@$(BIN)/python tools/build_pyz.py dist/affidavit-verify.pyz

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TAMPER = Path(__file__).resolve().parents[1] / "tests/tamper"
-NOT_CAUGHT = ("_not_caught", "_is_said_to_show_nothing", "_does_not_show_", "_said_to_be_open")
+NOT_CAUGHT = (
+    "_not_caught", "_are_not_found", "_goes_on_as_if_", "_said_to_show_nothing", "_does_not_show_",
+    "_said_to_be_open",
+)  # fmt: skip
 # Dictionaries whose keys are the names of attacks.
 NAMED = ("ATTACKS", "RANGES")
 

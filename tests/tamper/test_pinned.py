@@ -11,6 +11,7 @@ from affidavit.core.checkpoint import TreeHead, sign_checkpoint
 from affidavit.core.merkle import Digest
 from affidavit.core.note import SigningKey
 from affidavit.errors import CannotVerify
+from affidavit.verify.findings import Report
 from tamper.attack import tampering, told
 from tamper.forge import forge_thought
 from tamper.history import record_history
@@ -26,7 +27,7 @@ def note_of(path: Path, size: int | None = None, origin: str | None = None) -> s
     return sign_checkpoint(head, [SigningKey(name, b"k" * 32)]).decode()
 
 
-def audit(path: Path, *notes: str) -> affidavit.ledger.results.Report:
+def audit(path: Path, *notes: str) -> Report:
     with affidavit.open(path, readonly=True) as ledger:
         return ledger.verify(pinned=notes)
 
