@@ -126,3 +126,12 @@ def tamper(cli: Cli, path: str) -> Callable[..., None]:
                 connection.execute(statement)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """The system's Chromium, one for all tests of a process."""
+    from surfaces.browsing import launch
+
+    with launch() as running:
+        yield running

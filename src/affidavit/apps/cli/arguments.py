@@ -176,7 +176,17 @@ def _add_export(commands: Commands) -> None:
     which.add_argument(
         "--jsonl", action="store_true", help="the whole log as lines of JSON, without proofs"
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to (`-`: standard output)")
+    parser.add_argument(
+        "--html",
+        action="store_true",
+        help="the session as one page that tells it and checks itself in a browser, offline",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where to (`-`: standard output, as for --html and --jsonl if nothing is said)",
+    )
     parser.add_argument(
         "--withhold",
         action="append",

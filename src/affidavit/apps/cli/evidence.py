@@ -14,19 +14,24 @@ from affidavit.apps.auditor.options import trust_of
 from affidavit.apps.cli.opening import open_for_reading, open_for_writing
 from affidavit.apps.cli.render import Answer, count
 from affidavit.apps.durable_files import told
+from affidavit.apps.report.page_file import render_page
+from affidavit.core.archive import decode_archive
 from affidavit.errors import invalid
 
 _STDOUT: Final = "-"
 
 
 def export(args: argparse.Namespace) -> Answer:
-    """Write an evidence file, or the whole log as lines."""
+    """Write an evidence file, the page of a session, or the whole log as lines."""
+    if args.html and args.session is None:
+        hint = "Say which: --session ID --html. Other parts are handed out without a page."
+        raise invalid("html", "a page tells a session", hint=hint)
     if args.jsonl:
         if args.withhold:
             raise invalid("withhold", "the whole log is handed out as it is", hint="Leave it out.")
         with open_for_reading(args) as ledger:
             return _write(args.output or _STDOUT, ledger.iter_jsonl())
-    if args.output is None:
+    if args.output is None and not args.html:
         raise invalid("output", "is missing", hint="Say where to: -o FILE.affidavit")
     with open_for_writing(args) as ledger:
         data = ledger.export(
@@ -36,6 +41,8 @@ def export(args: argparse.Namespace) -> Answer:
             range=args.range,
             withhold=args.withhold,
         )
+    if args.html:
+        return _write(args.output or _STDOUT, [render_page(decode_archive(data)).encode()])
     return _write(args.output, [data])
 
 
