@@ -27,7 +27,7 @@ from tamper.attack import (
     without_types,
 )
 
-PAYLOADS = ("content", "intent", "title", "description", "reason")
+PAYLOADS = ("content", "intent", "title", "description", "reason", "args_sha256")
 KEPT = {"log_index", *PAYLOADS, *(f"{name}_salt" for name in PAYLOADS)}
 # Not a time long ago: whoever opens the ledger ends sessions that are idle for a day.
 LATE = "1800000000000000"
