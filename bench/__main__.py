@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="smaller numbers, under 30 s")
     parser.add_argument("--strict", action="store_true", help="fail where a row falls short")
     parser.add_argument("--only", default="", help="rows whose group name holds this")
+    parser.add_argument("--million", action="store_true", help="verify a million on two cores")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix=".bench-", dir=Path.cwd()) as name:
         folder = Path(name)
@@ -30,7 +31,9 @@ def main() -> int:
         )
         lines = [
             line
-            for group, run in rows(folder, quick=chosen.quick).items()
+            for group, run in rows(
+                folder, quick=chosen.quick, million=1_000_000 * chosen.million
+            ).items()
             if chosen.only in group
             for line in _show(run())
         ]
@@ -39,7 +42,7 @@ def main() -> int:
     return 1 if short and chosen.strict else 0
 
 
-def rows(folder: Path, *, quick: bool) -> dict[str, Callable[[], list[Line]]]:
+def rows(folder: Path, *, quick: bool, million: int = 0) -> dict[str, Callable[[], list[Line]]]:
     """The groups of rows, by name."""
     blocks, many = (5, 20_000) if quick else (15, 200_000)
     return {
@@ -48,6 +51,7 @@ def rows(folder: Path, *, quick: bool) -> dict[str, Callable[[], list[Line]]]:
         "threads": lambda: appends.threads(folder, 3 if quick else 7, 8 if quick else 20),
         "chain": lambda: appends.long_chain(folder, many // 2, blocks, 100),
         "verify": lambda: verifying.verifying(folder, many, 3 if quick else 5),
+        "together": lambda: verifying.together(folder, million or many, 3),
         "size": lambda: verifying.sizes(folder, many // 4),
         "import": lambda: costs.import_cost(5 if quick else 15),
         "memory": lambda: costs.memory(folder, many),

@@ -45,7 +45,7 @@ def verifying(folder: Path, many: int, blocks: int) -> list[Line]:
         with affidavit.open(path, readonly=True) as ledger:
 
             def ours(ledger: affidavit.Ledger = ledger) -> None:
-                report = ledger.verify()
+                report = ledger.verify(cores=1)
                 if not report.valid:
                     raise SystemExit(f"verify found {report.findings[:3]}")
 
@@ -55,6 +55,22 @@ def verifying(folder: Path, many: int, blocks: int) -> list[Line]:
         caught = _count_caught(path)
         lines.append(beside(f"verify() of {many:,} thoughts, {name} ({caught})", pair, many, reach))
     return lines
+
+
+def together(folder: Path, many: int, blocks: int) -> list[Line]:
+    """`verify()` by a process a core, beside the same by one, in seconds that pass on the clock."""
+    path = folder / "verify-together.db"
+    build(path, many, bound=True)
+    with affidavit.open(path, readonly=True) as ledger:
+        pair = paired(lambda: _check(ledger, 2), lambda: _check(ledger, 1), blocks)
+    path.unlink()
+    return [beside(f"verify() of {many:,} thoughts in sessions, two cores", pair, many, 1.7)]
+
+
+def _check(ledger: affidavit.Ledger, cores: int) -> None:
+    report = ledger.verify(cores=cores)
+    if not report.valid:
+        raise SystemExit(f"verify found {report.findings[:3]}")
 
 
 def _count_caught(path: Path) -> str:

@@ -261,6 +261,7 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
             fault("surrogate", ["\ud800\n\n"]),
         ],
         "progress": FUNCTION,
+        "cores": LIMIT,
     },
     "export": {
         "session_id": NAME,

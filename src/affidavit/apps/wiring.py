@@ -6,13 +6,15 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from affidavit.apps import places
 from affidavit.apps.published_folder import PublishedFolders
 from affidavit.apps.signing_files import GuardFolder, KeyFolder
+from affidavit.apps.verifying import VerifyingProcesses
 from affidavit.core.checkpoint import UnverifiedCheckpoint, parse_checkpoint
 from affidavit.core.entry import SALT_BYTES, Entry, Source, encode_entry
 from affidavit.core.moment import AT_US_MAX
@@ -31,6 +33,7 @@ from affidavit.ledger.settings import (
     read_settings,
 )
 from affidavit.stores.sqlite import connection, files, registry
+from affidavit.verify.ports import LedgerSource
 
 # What the store needs, for those who examine a place.
 check_sqlite = connection.check_sqlite
@@ -86,6 +89,7 @@ def open_ledger(
             _find_signers(),
             GuardFolder(places.state_folder),
             PublishedFolders(),
+            VerifyingProcesses(),
             signs_at_close,
         )
         if ledger_id == UNREADABLE:
@@ -119,6 +123,17 @@ def last_signed(origin: str) -> UnverifiedCheckpoint | None:
         return parse_checkpoint(GuardFolder(places.state_folder).look(origin) or b"")
     except AffidavitError:
         return None
+
+
+@contextmanager
+def open_audit(location: str) -> Iterator[LedgerSource]:
+    """A ledger's file as a verifier reads it."""
+    store = registry.open_store(location, readonly=True, create=False)
+    try:
+        with store.audit() as source:
+            yield source
+    finally:
+        registry.close_store(store)
 
 
 def _mint(new_id: Callable[[], str], clock: Clock) -> str:

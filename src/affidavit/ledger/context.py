@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from affidavit.core.entry import Source
-from affidavit.ledger.ports import Clock, GuardFolder, Publications, Signers, Store
+from affidavit.ledger.ports import Clock, Crew, GuardFolder, Publications, Signers, Store
 from affidavit.ledger.served import ServedCall
 
 
@@ -22,6 +22,7 @@ class Context(NamedTuple):
     keys: Signers
     guards: GuardFolder
     publications: Publications
+    crew: Crew
     signs_at_close: bool = False
     # The call of a server that this handle is for.
     call: ServedCall | None = None

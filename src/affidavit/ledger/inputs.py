@@ -212,6 +212,12 @@ class Export(Struct, frozen=True, forbid_unknown_fields=True):
     withhold: tuple[Name, ...] = ()
 
 
+class Verify(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a ledger is to be verified."""
+
+    cores: Positive | None = None
+
+
 class Publish(Struct, frozen=True, forbid_unknown_fields=True):
     """Where to publish."""
 

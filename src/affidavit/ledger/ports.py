@@ -16,7 +16,8 @@ from affidavit.core.views.sessions import SealRow, SessionRow
 from affidavit.core.views.tasks import TaskRow
 from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.verify.findings import ChainReport
-from affidavit.verify.ports import LedgerSource, Repairer
+from affidavit.verify.ledger import StretchReport
+from affidavit.verify.ports import LedgerSource, Repairer, Stretch
 
 T = TypeVar("T")
 
@@ -213,6 +214,20 @@ class Publications(Protocol):
 
     def hold(self, place: str) -> AbstractContextManager[Publication]:
         """One of them; nobody else publishes there while it is held."""
+        ...
+
+
+class Crew(Protocol):
+    """Processes that verify stretches of a ledger at the same time."""
+
+    def count(self) -> int:
+        """How many there may be at once."""
+        ...
+
+    def verify(
+        self, location: str, stretches: Sequence[Stretch], progress: Callable[[int], None] | None
+    ) -> list[StretchReport] | None:
+        """The verdict over each stretch; None where they could not do it."""
         ...
 
 

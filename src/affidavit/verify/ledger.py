@@ -15,19 +15,21 @@ up in rows that the walk has already proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 from affidavit.core.entry import Entry, decode_entry
 from affidavit.core.merkle import Digest, leaf_hash
 from affidavit.core.thought import ZERO_HASH
+from affidavit.core.tile import TILE_WIDTH
 from affidavit.core.views import VIEW_OF_KIND
 from affidavit.core.views.sessions import SealRow, SessionRow
 from affidavit.core.views.thoughts import ThoughtRow, thought_row
 from affidavit.errors import InputError
 from affidavit.verify.damage import Damage
 from affidavit.verify.findings import UNCHECKED_ENGINE, UNCHECKED_TAIL, Findings, Report
-from affidavit.verify.ports import LeaveAlone, LedgerSource, RawRow, Repairer
+from affidavit.verify.ports import WHOLE, LeaveAlone, LedgerSource, RawRow, Repairer, Stretch
 from affidavit.verify.rows import RowCheck
 from affidavit.verify.sessions import SessionBook
 from affidavit.verify.thoughts import (
@@ -59,17 +61,75 @@ def verify_ledger(
     if unreadable:
         said = f"nothing but the schema was checked: {', '.join(unreadable)} cannot be read"
         return findings.report({}, [UNCHECKED_TAIL, UNCHECKED_ENGINE, said])
-    return _Walk(source, findings, progress, repairer or LeaveAlone()).run()
+    return _Walk(source, findings, progress, repairer or LeaveAlone(), WHOLE).run()
+
+
+class StretchReport(NamedTuple):
+    """The verdict over one stretch of the log; what is wrong in it, only a walk over all tells."""
+
+    valid: bool
+    checked: dict[str, int]
+    unknown: int
+
+
+def split(size: int, parts: int) -> list[Stretch]:
+    """About equal stretches that begin where a tile does; the last one is open."""
+    tiles = size // TILE_WIDTH
+    starts = sorted({part * tiles // parts * TILE_WIDTH for part in range(parts)})
+    return [Stretch(*pair) for pair in zip(starts, (*starts[1:], None), strict=True)]
+
+
+def verify_stretch(
+    source: LedgerSource, stretch: Stretch, progress: Progress | None = None
+) -> StretchReport:
+    """Check one stretch; where its chains start from is read from rows of the stretches before.
+
+    So the verdict holds only together with theirs: each proves its own rows, `join` the rest.
+    """
+    return _Walk(source, Findings(), progress, LeaveAlone(), stretch).run_stretch()
+
+
+def join(source: LedgerSource, reports: Sequence[StretchReport]) -> Report | None:
+    """The report over a log whose stretches all hold; None where only a walk over all can tell."""
+    if not all(report.valid for report in reports):
+        return None
+    findings, checked, unknown = Findings(), Counter[str](), 0
+    for report in reports:
+        checked.update(report.checked)
+        unknown += report.unknown
+    size, tree = source.size(), TreeCheck(source, findings, LeaveAlone(), WHOLE)
+    tree.check_above(size)
+    tree.check_strays(size, Damage())
+    check_memory(source, findings, size)
+    if findings.count or source.schema_differences():
+        return None
+    checked["nodes"] += tree.checked
+    return findings.report(dict(checked), _unchecked(unknown))
+
+
+def check_memory(source: LedgerSource, findings: Findings, size: int) -> None:
+    """What no view tells of may still be remembered: a key of an entry that is gone."""
+    newest = source.newest_remembered()
+    if newest >= size:
+        said = f"an idempotency key stands for entry {newest}, the log ends before it"
+        findings.add("tail_removed", size, "log", said)
+
+
+def _unchecked(unknown: int) -> list[str]:
+    said = [UNCHECKED_TAIL, UNCHECKED_ENGINE]
+    if unknown:
+        said.append(f"{unknown} entries of kinds this version does not know")
+    return said
 
 
 class TaskTips:
     """The hash of the newest record of each task; of the last ones met, from memory."""
 
-    def __init__(self, source: LedgerSource, tasks_max: int) -> None:
+    def __init__(self, source: LedgerSource, tasks_max: int, *, forgot: bool) -> None:
         self._source = source
         self._max = tasks_max
         self._tips: dict[str, str] = {}
-        self._forgot = False
+        self._forgot = forgot
 
     def get(self, task_id: str, index: int) -> str:
         """What the next record of a task must link to."""
@@ -95,14 +155,16 @@ class _Walk:
         findings: Findings,
         progress: Progress | None,
         repairer: Repairer,
+        stretch: Stretch,
     ) -> None:
         self._source = source
+        self._stretch = stretch
         self._progress = progress
         self._repairer = repairer
         self._findings = findings
         self._damage = Damage()
-        self._rows = RowCheck(source, findings, repairer, self._damage)
-        self._tree = TreeCheck(source, findings, repairer)
+        self._rows = RowCheck(source, findings, repairer, self._damage, stretch)
+        self._tree = TreeCheck(source, findings, repairer, stretch)
         self._sessions = SessionBook(
             source,
             findings,
@@ -110,9 +172,10 @@ class _Walk:
             self._tree,
             sessions_max=_SESSIONS_MAX,
             leaves_max=_LEAVES_MAX,
+            forgot=stretch.start > 0,
         )
         self._thoughts = ThoughtChecker()
-        self._tips = TaskTips(source, _TASKS_MAX)
+        self._tips = TaskTips(source, _TASKS_MAX, forgot=stretch.start > 0)
         self._last_at = 0
         self._unknown = 0
 
@@ -122,24 +185,34 @@ class _Walk:
         told = self._findings.count
         self._rows.check_extras()
         if self._findings.count == told:
-            self._check_tail(size)
+            check_memory(self._source, self._findings, size)
         self._tree.check_strays(size, self._damage)
         checked = {"entries": size, **self._rows.checked, "nodes": self._tree.checked}
-        unchecked = [UNCHECKED_TAIL, UNCHECKED_ENGINE]
-        if self._unknown:
-            unchecked.append(f"{self._unknown} entries of kinds this version does not know")
-        return self._findings.report(checked, unchecked)
+        return self._findings.report(checked, _unchecked(self._unknown))
 
-    def _check_tail(self, size: int) -> None:
-        """What no view tells of may still be remembered: a key of an entry that is gone."""
-        newest = self._source.newest_remembered()
-        if newest >= size:
-            said = f"an idempotency key stands for entry {newest}, the log ends before it"
-            self._findings.add("tail_removed", size, "log", said)
+    def run_stretch(self) -> StretchReport:
+        """Walk a stretch, from where the entries before it left off."""
+        start, end = self._stretch
+        if start:
+            self._resume(start)
+        size = self._walk_log(self._source.size() if end is None else end)
+        if size != (self._source.size() if end is None else end):
+            self._say_gap(size, size + 1)
+        self._rows.check_extras()
+        checked = {"entries": size - start, **self._rows.checked, "nodes": self._tree.checked}
+        return StretchReport(self._findings.count == 0, checked, self._unknown)
+
+    def _resume(self, start: int) -> None:
+        try:
+            first, before = self._source.entry(0), self._source.entry(start - 1)
+            self._sessions.ledger_id = decode_entry(first or b"").body["ledger_id"]
+            self._last_at = decode_entry(before or b"").at
+        except (InputError, KeyError):
+            self._say_gap(start - 1, start)  # whoever walks over all of it says what is wrong
 
     def _walk_log(self, size: int) -> int:
-        take, expected = self._rows.thoughts.take, 0
-        for index, data, kept in self._source.log():
+        take, expected = self._rows.thoughts.take, self._stretch.start
+        for index, data, kept in self._source.log(self._stretch):
             if index != expected:
                 self._say_gap(expected, index)
                 if index < expected:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from affidavit.core.merkle import Digest
 from affidavit.core.views import View
@@ -13,14 +13,24 @@ from affidavit.verify.session_state import SessionState
 RawRow = tuple[Any, ...]
 
 
+class Stretch(NamedTuple):
+    """Neighbouring entries, `end` not included; the last stretch of a log is open."""
+
+    start: int
+    end: int | None
+
+
+WHOLE: Final = Stretch(0, None)
+
+
 class LedgerSource(Protocol):
     """One snapshot of a ledger as a verifier reads it, whatever its columns hold."""
 
     def size(self) -> int: ...
     def unreadable_tables(self) -> list[str]: ...
-    def log(self) -> Iterator[tuple[int, bytes, bytes]]: ...
+    def log(self, stretch: Stretch = ...) -> Iterator[tuple[int, bytes, bytes]]: ...
     def entry(self, index: int) -> bytes | None: ...
-    def rows(self, table: str) -> Iterator[RawRow]: ...
+    def rows(self, table: str, stretch: Stretch = ...) -> Iterator[RawRow]: ...
     def chain(
         self, *, task_id: str | None, session_id: str | None
     ) -> Iterator[tuple[bytes | None, RawRow]]: ...

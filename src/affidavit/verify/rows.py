@@ -21,7 +21,7 @@ from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.errors import InputError
 from affidavit.verify.damage import Damage
 from affidavit.verify.findings import Findings
-from affidavit.verify.ports import LedgerSource, RawRow, Repairer
+from affidavit.verify.ports import LedgerSource, RawRow, Repairer, Stretch
 from affidavit.verify.versions import Versions
 
 _COUNTED: Final = {view.table: view.counted for view in VIEWS}
@@ -69,19 +69,27 @@ class RowCheck:
     """Compares the views with what the log says they are."""
 
     def __init__(
-        self, source: LedgerSource, findings: Findings, repairer: Repairer, damage: Damage
+        self,
+        source: LedgerSource,
+        findings: Findings,
+        repairer: Repairer,
+        damage: Damage,
+        stretch: Stretch,
     ) -> None:
         self._source = source
         self._findings = findings
         self._repairer = repairer
         self._damage = damage
         self._versions = {
-            view.table: Versions(view, source, findings, repairer, _VERSIONS_MAX)
+            view.table: Versions(
+                view, source, findings, repairer, _VERSIONS_MAX, forgot=stretch.start > 0
+            )
             for view in VIEWS
             if view.key
         }
         self._cursors = {
-            table: Cursor(source.rows(table), self._extra_of(table)) for table in TABLES.values()
+            table: Cursor(source.rows(table, stretch), self._extra_of(table))
+            for table in TABLES.values()
         }
         self.thoughts = self._cursors["thought_records"]
         self.checked = dict.fromkeys((*_COUNTED.values(), "payloads"), 0)

@@ -44,6 +44,7 @@ class SessionBook:
         *,
         sessions_max: int,
         leaves_max: int,
+        forgot: bool,
     ) -> None:
         self._source = source
         self._findings = findings
@@ -52,9 +53,9 @@ class SessionBook:
         self._sessions_max = sessions_max
         self._leaves_max = leaves_max
         self._states: dict[str, SessionState] = {}
-        self._forgot = False
+        # What came before a walk that starts in the middle is as unknown as what was forgotten.
+        self._forgot = self._scan = forgot
         self._leaves_kept = 0
-        self._scan = False
         self.ledger_id: str | None = None
 
     def find(self, session_id: str, index: int) -> SessionState | None:

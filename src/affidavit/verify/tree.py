@@ -8,7 +8,7 @@ from affidavit.core.merkle import Digest, complete_levels
 from affidavit.core.tile import TILE_HEIGHT, TILE_WIDTH
 from affidavit.verify.damage import Damage
 from affidavit.verify.findings import Findings
-from affidavit.verify.ports import LedgerSource, Repairer
+from affidavit.verify.ports import WHOLE, LedgerSource, Repairer, Stretch
 
 _LOG = 0
 _PLACE = "merkle_nodes"
@@ -20,11 +20,14 @@ class TreeCheck:
     What stands above a missing entry cannot be computed and is not judged: the gap is told already.
     """
 
-    def __init__(self, source: LedgerSource, findings: Findings, repairer: Repairer) -> None:
+    def __init__(
+        self, source: LedgerSource, findings: Findings, repairer: Repairer, stretch: Stretch
+    ) -> None:
         self._source = source
         self._findings = findings
         self._repairer = repairer
-        self._tile = 0
+        self._tile = stretch.start >> TILE_HEIGHT
+        self._is_whole = stretch == WHOLE
         self._leaves: list[Digest] = []
         # Leaves of entries whose kept hash says otherwise: which of the two is right is not known.
         self._doubts: dict[int, Digest] = {}
@@ -64,11 +67,22 @@ class TreeCheck:
             if first not in below:
                 below.clear()
             below[position] = node
-            if len(below) != TILE_WIDTH:
-                return
+            if len(below) != TILE_WIDTH or not self._is_whole:
+                return  # what stands above a part of the log is for `check_above`
             node = complete_levels([below[n] for n in range(first, first + TILE_WIDTH)])[-1][0]
             below.clear()
             level, position = level + TILE_HEIGHT, position // TILE_WIDTH
+
+    def check_above(self, size: int) -> None:
+        """The levels above tiles that were checked by others, part by part."""
+        level = TILE_HEIGHT
+        while size >> level + TILE_HEIGHT:
+            for position in range(size >> level + TILE_HEIGHT):
+                first = position * TILE_WIDTH
+                below = self._source.nodes(_LOG, level, first, first + TILE_WIDTH)
+                top = complete_levels([Digest(node) for node in below])[-1][0]
+                self._compare(level + TILE_HEIGHT, position, top)
+            level += TILE_HEIGHT
 
     def _stored(self, level: int, position: int) -> list[bytes]:
         return self._source.nodes(_LOG, level, position, position + 1)

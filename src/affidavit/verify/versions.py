@@ -31,6 +31,8 @@ class Versions:
         findings: Findings,
         repairer: Repairer,
         versions_max: int,
+        *,
+        forgot: bool,
     ) -> None:
         self._view = view
         self._source = source
@@ -38,7 +40,7 @@ class Versions:
         self._repairer = repairer
         self._max = versions_max
         self._newest: dict[tuple[str, ...], Version] = {}
-        self._forgot = False
+        self._forgot = forgot
         names = {name for kind in view.kinds for name in payload_columns(kind)}
         self._no_texts = {f"{name}{end}": None for name in names for end in ("", "_salt")}
 

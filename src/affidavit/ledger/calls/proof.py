@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from affidavit.errors import invalid
-from affidavit.ledger import chains, proving, rebuild
+from affidavit.ledger import chains, proving, rebuild, verifying
 from affidavit.ledger.handle import Handle
 from affidavit.ledger.inputs import (
     REQUIRED,
     ProveGrowth,
+    Verify,
     VerifyChain,
     read_bool,
     read_callable,
@@ -21,7 +22,7 @@ from affidavit.ledger.keys import read_identity
 from affidavit.ledger.pinning import compare_pins
 from affidavit.ledger.results import GrowthProof, Rebuild, RecordProof
 from affidavit.verify.findings import ChainReport, Report
-from affidavit.verify.ledger import Progress, verify_ledger
+from affidavit.verify.ledger import Progress
 
 
 class Proof(Handle):
@@ -37,14 +38,21 @@ class Proof(Handle):
         with self._context.store.audit() as source:
             return chains.verify_chain(source, wanted)
 
-    def verify(self, *, pinned: Collection[str] = (), progress: Progress | None = None) -> Report:
+    def verify(
+        self,
+        *,
+        pinned: Collection[str] = (),
+        progress: Progress | None = None,
+        cores: int | None = None,
+    ) -> Report:
         """Verify everything: log, tree, chains, seals, views, payloads and schema.
 
-        `pinned` are signed notes kept elsewhere: the log must have grown out of each.
+        `pinned` are signed notes kept elsewhere: the log must have grown out of each. A long log is
+        verified by several processes at once, one a core unless `cores` says else.
         """
         shown, pins = read_callable(progress, "progress"), read_notes(pinned)
-        with self._context.store.audit() as source:
-            report = verify_ledger(source, shown)
+        given = read_input(Verify, {"cores": cores})
+        report = verifying.verify(self._context, shown, given.cores)
         if not pins:
             return report
         with self._context.store.read() as reader:

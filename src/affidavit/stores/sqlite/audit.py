@@ -15,7 +15,7 @@ from affidavit.errors import IntegrityViolation
 from affidavit.stores.sqlite.failures import SAYS_MORE
 from affidavit.stores.sqlite.queries import load_migrations, load_queries
 from affidavit.stores.sqlite.reading import SESSION_ENTRIES, SqliteReader
-from affidavit.verify.ports import RawRow
+from affidavit.verify.ports import WHOLE, RawRow, Stretch
 from affidavit.verify.session_state import SessionState
 
 _TABLES: Final = frozenset(TABLES.values())
@@ -78,18 +78,26 @@ class SqliteAudit:
         row = self._one("head")
         return 0 if row is None else int(row[0]) + 1
 
-    def log(self) -> Iterator[tuple[int, bytes, bytes]]:
-        """The whole log, with the leaf hash kept beside each entry."""
-        return self._rows("SELECT log_index, entry, leaf_hash FROM log ORDER BY log_index")
+    def log(self, stretch: Stretch = WHOLE) -> Iterator[tuple[int, bytes, bytes]]:
+        """A stretch of the log, with the leaf hash kept beside each entry."""
+        return self._rows(
+            "SELECT log_index, entry, leaf_hash FROM log WHERE log_index >= ? AND log_index <= ? "
+            "ORDER BY log_index",
+            *_bounds(stretch),
+        )
 
     def entry(self, index: int) -> bytes | None:
         """One entry."""
         row = self._one("entry", index)
         return None if row is None else _entry_bytes(row[0])
 
-    def rows(self, table: str) -> Iterator[RawRow]:
-        """A whole view, in log order."""
-        return self._rows(f"SELECT * FROM {known_table(table)} ORDER BY log_index")
+    def rows(self, table: str, stretch: Stretch = WHOLE) -> Iterator[RawRow]:
+        """A stretch of a view, in log order."""
+        return self._rows(
+            f"SELECT * FROM {known_table(table)} WHERE log_index >= ? AND log_index <= ? "
+            "ORDER BY log_index",
+            *_bounds(stretch),
+        )
 
     def chain(
         self, *, task_id: str | None, session_id: str | None
@@ -146,9 +154,9 @@ class SqliteAudit:
         if scan:
             start = self.session_start(session_id)
             found = SqliteReader(self._connection).session_entries(
-                session_id, 0 if start is None else start[0]
+                session_id, 0 if start is None else start[0], end
             )
-            return [one.leaf for one in found if one.log_index < end and one.is_thought >= thoughts]
+            return [one.leaf for one in found if one.is_thought >= thoughts]
         values = {"session_id": session_id, "end": end}
         inner = self._sql["session_thought_indices"] if thoughts else SESSION_ENTRIES
         rows = self._connection.execute(
@@ -220,6 +228,12 @@ class SqliteAudit:
     def _columns(self, table: str) -> tuple[str, ...]:
         found = self._rows("SELECT name FROM pragma_table_info(?)", table)
         return tuple(name for (name,) in found)
+
+
+def _bounds(stretch: Stretch) -> tuple[int, int]:
+    """The first stretch and the last one hold also what lies outside of any log."""
+    start = stretch.start or -_INTEGER_MAX - 1
+    return start, _INTEGER_MAX if stretch.end is None else stretch.end - 1
 
 
 def _split(rows: Iterator[Any]) -> Iterator[tuple[bytes | None, RawRow]]:

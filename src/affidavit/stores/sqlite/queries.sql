@@ -93,9 +93,9 @@ UPDATE sessions SET ended_index = ?, ended_at = ?, end_reason = ? WHERE session_
 SELECT * FROM seals WHERE session_id = ?;
 
 -- name: session_entries
--- Every entry that names a session, found in the bytes of the log from the session's start on.
+-- Every entry that names a session, found in the bytes of a stretch of the log, from its start on.
 SELECT log_index, leaf_hash, instr(entry, :thought) > 0 FROM log
-WHERE log_index >= :start AND instr(entry, :name) > 0
+WHERE log_index >= :start AND log_index < :end AND instr(entry, :name) > 0
   AND (log_index = :start OR instr(entry, :started) = 0) ORDER BY log_index;
 
 -- name: task_entry_indices

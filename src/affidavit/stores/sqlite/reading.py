@@ -226,7 +226,9 @@ class SqliteReader:
         chain_hash, seq = self._one("session_tip", session_id) or (genesis, -1)
         return SessionHead(ended, sealed, chain_hash, seq + 1)
 
-    def session_entries(self, session_id: str, start: int) -> list[SessionEntry]:
+    def session_entries(
+        self, session_id: str, start: int, end: int = _EVERYTHING
+    ) -> list[SessionEntry]:
         """Every entry that names a session, from the log itself, whatever the views say.
 
         Quotes inside a name are escaped, so only a key can match. A session that continues this
@@ -234,6 +236,7 @@ class SqliteReader:
         """
         values = {
             "start": start,
+            "end": end,
             "name": f'"session_id":{encode_string(session_id)}'.encode(),
             "started": b'"kind":"session.started"',
             "thought": b'"kind":"thought.recorded"',
