@@ -72,7 +72,7 @@ def test_long_texts_are_cut_where_asked_and_say_so(ledger):
     assert (whole.texts, whole.cut) == ({"content": "\u20ac" * 10}, ())
     [exact] = ledger.newest_thoughts(text_bytes_max=30)
     assert (exact.texts, exact.cut) == (whole.texts, ())
-    [cut] = ledger.newest_thoughts(text_bytes_max=6)
+    [cut] = ledger.newest_thoughts(text_bytes_max=8)
     assert (cut.texts, cut.cut) == ({"content": "\u20ac" * 2}, ("content",))
 
 

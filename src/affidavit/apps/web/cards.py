@@ -53,7 +53,14 @@ def card_of(entry: LogEntry, findings: Mapping[int, Sequence[Finding]]) -> Card:
     """The card of an entry."""
     title, tone, who, shown = _tell(entry)
     body = entry.body
-    texts = [(name, text, name in entry.cut) for name, text in entry.texts.items()]
+    digests = [
+        Fact(_words(name), text or "") for name, text in entry.texts.items() if is_digest(text)
+    ]
+    texts = [
+        (name, text, name in entry.cut)
+        for name, text in entry.texts.items()
+        if not is_digest(text) and (text is not None or _is_committed(body, name))
+    ]
     return Card(
         index=entry.index,
         at=entry.at,
@@ -63,8 +70,8 @@ def card_of(entry: LogEntry, findings: Mapping[int, Sequence[Finding]]) -> Card:
         said=None if entry.via is None else "seen" if entry.via in _SEEN else "said",
         via=entry.via,
         source=_describe_source(entry),
-        texts=[one for one in texts if one[1] is not None or is_committed(body, one[0])],
-        facts=[fact for name in shown for fact in _facts(name, body.get(name))],
+        texts=texts,
+        facts=[*(fact for name in shown for fact in _facts(name, body.get(name))), *digests],
         findings=findings.get(entry.index, ()),
         damage=entry.damage,
     )
@@ -75,7 +82,7 @@ def all_facts(entry: LogEntry) -> list[Fact]:
     return [fact for name, value in sorted(entry.body.items()) for fact in _facts(name, value)]
 
 
-def is_committed(body: Mapping[str, Any], name: str) -> bool:
+def _is_committed(body: Mapping[str, Any], name: str) -> bool:
     """Whether an entry says that there was such a text: then its absence is worth a word."""
     return name == "content" or body.get(name) is not None
 
@@ -110,6 +117,11 @@ def _thought(body: Mapping[str, Any]) -> _Told:
     )
 
 
+def _call(body: Mapping[str, Any]) -> _Told:
+    title = f"Call of {body['tool']}: {body['outcome']}"
+    return title, "plain", "caller", ("duration_us", "first_index", "last_index")
+
+
 def _task_update(body: Mapping[str, Any]) -> _Told:
     status = body["changed"].get("status")
     title = "Task changed" if status is None else f"Task moved to {status}"
@@ -133,6 +145,8 @@ _TELL: Final[dict[str, Callable[[Mapping[str, Any]], _Told]]] = {
     "task.created": _always("Task created", "task", "assignee", ("task_id", "status", "priority")),
     "task.updated": _task_update,
     "task.deleted": _always("Task deleted", "task", None, ("task_id",)),
+    "call.finished": _call,
+    "call.failed": _call,
     "setting.changed": _always("Setting changed", "plain", "by", ("name", "old", "new")),
 }
 
@@ -144,8 +158,11 @@ def _facts(name: str, value: Any) -> list[Fact]:
     if isinstance(value, Mapping):
         return [fact for key, part in value.items() for fact in _facts(f"{name}.{key}", part)]
     shown = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
-    words = name.removesuffix("_id").replace("_", " ").replace(".", ": ")
-    return [Fact(words, shown, _LEADS.get(name))]
+    return [Fact(_words(name), shown, _LEADS.get(name))]
+
+
+def _words(name: str) -> str:
+    return name.removesuffix("_id").replace("_", " ").replace(".", ": ")
 
 
 _LEADS: Final = {

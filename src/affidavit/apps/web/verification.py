@@ -19,6 +19,13 @@ PATIENCE_SECONDS: Final = 2.0
 _ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
 
 
+_HEADLINES: Final = {
+    "holds": "Everything checked holds",
+    "violation": "Something recorded does not hold",
+    "nothing to verify": "There is nothing to verify",
+}
+
+
 class Verdict(NamedTuple):
     """What `affidavit verify` said, and when it was asked."""
 
@@ -28,9 +35,16 @@ class Verdict(NamedTuple):
     finding_count: int
     checked: dict[str, int]
     unchecked: tuple[str, ...]
+    vouchers: tuple[str, ...]
+    missing: tuple[str, ...]
     entries: int
     at_us: int
     took_ms: int
+
+    @property
+    def headline(self) -> str:
+        """The verdict as a sentence."""
+        return _HEADLINES.get(self.verdict, "It could not be verified")
 
     @property
     def by_index(self) -> dict[int, list[Finding]]:
@@ -96,7 +110,19 @@ def _read(output: bytes, at_us: int, took_ms: int) -> Verdict:
         answer = {"ok": False, "error": {"message": "the verifier ended without an answer"}}
     if not answer["ok"]:
         said = f"{answer['error']['message']} {answer['error'].get('hint', '')}".strip()
-        return Verdict("not verified", said, (), 0, {}, (), 0, at_us, took_ms)
+        return Verdict(
+            verdict="not verified",
+            said=said,
+            findings=(),
+            finding_count=0,
+            checked={},
+            unchecked=(),
+            vouchers=(),
+            missing=(),
+            entries=0,
+            at_us=at_us,
+            took_ms=took_ms,
+        )
     data = answer["data"]
     return Verdict(
         verdict=data["verdict"],
@@ -105,6 +131,8 @@ def _read(output: bytes, at_us: int, took_ms: int) -> Verdict:
         finding_count=data["finding_count"],
         checked=data["checked"],
         unchecked=tuple(data["unchecked"]),
+        vouchers=tuple(data["vouchers"]),
+        missing=tuple(data["missing"]),
         entries=data["checked"].get("entries", 0),
         at_us=at_us,
         took_ms=took_ms,
