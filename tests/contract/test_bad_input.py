@@ -291,6 +291,7 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
         "by": NAME,
         "idempotency_key": NAME,
         "payloads": CHOICE,
+        "audit_reads": FLAG,
         "publish": CHOICE,
         "redaction": CHOICE,
         "session_idle_hours": HOURS,
