@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from unit.witnessing import Witness
+
 
 @pytest.fixture
 def evidence(cli, tmp_path):
@@ -32,6 +34,9 @@ def elsewhere(monkeypatch, tmp_path):
         return tmp_path / "elsewhere"
 
     return go
+
+
+WITNESS = Witness("witness.example", b"\x05" * 32)
 
 
 def vkey(cli):
@@ -73,15 +78,14 @@ def test_a_key_in_the_users_own_folder_counts(cli, evidence, elsewhere):
 
 def test_another_key_is_not_enough(cli, evidence, elsewhere):
     elsewhere()
-    cli("--ledger", "other.db", "init")
-    cli("record", "--type", "plan", "--task", "t", "--agent", "a", "x")
+    cli.record()
     cli("checkpoint")
     other = vkey(cli)
     ran = cli("verify", str(evidence), "--key", other)
     assert (ran.code, ran.out.split(":")[0]) == (3, "NOT VERIFIED")
     assert "missing      none of the keys given is one of" in ran.out
-    same_name = other.replace(other.split("+")[0], vkey(cli).split("+")[0])
-    assert cli("verify", str(evidence), "--key", same_name[:-4]).code == 2
+    ran = cli("verify", str(evidence), "--key", other[:-4], "--json")
+    assert (ran.code, ran.error["details"]["field"]) == (2, "key")
 
 
 def test_a_changed_file_is_a_violation(cli, evidence):
@@ -109,10 +113,13 @@ def test_a_policy_names_keys_and_witnesses(cli, evidence, elsewhere, tmp_path):
     elsewhere()
     policy.write_text(f"log {key}\nquorum none\n", encoding="utf-8")
     assert cli("verify", str(evidence), "--policy", str(policy)).code == 0
-    witness = "w.example+ab3d57ff+BAJqWdZhRMzcLjcIQCGQWTLLkNGQnoaPCmuKXsiXnlCF"
-    policy.write_text(f"log {key}\nwitness w {witness}\nquorum w\n", encoding="utf-8")
-    ran = cli("verify", str(evidence), "--policy", str(policy), "--json")
-    assert ran.code in (2, 3)
+    policy.write_text(f"log {key}\nwitness w {WITNESS.verifier}\nquorum w\n", encoding="utf-8")
+    ran = cli("verify", str(evidence), "--policy", str(policy))
+    assert (ran.code, ran.out.split(":")[0]) == (3, "NOT VERIFIED")
+    assert "missing      the quorum w is not reached; 0 of 1 witnesses cosigned" in ran.out
+    policy.write_text("nonsense\n", encoding="utf-8")
+    assert cli("verify", str(evidence), "--policy", str(policy)).code == 2
+    assert cli("verify", str(evidence), "--policy", str(tmp_path / "none")).code == 4
 
 
 def test_a_ledger_is_named_once(cli, evidence, path):
