@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import time
+import tracemalloc
 import zipfile
 
 import pytest
@@ -15,6 +17,8 @@ from affidavit.core.merkle import check_inclusion, leaf_hash
 from affidavit.core.note import parse_verifier_key
 from affidavit.core.tlog_proof import check_proof, decode_proof
 from affidavit.errors import InputError
+from affidavit.verify.evidence import verify_evidence
+from affidavit.verify.trust import Trust
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +161,42 @@ def test_the_whole_log_as_lines(story):
     assert [json.loads(line)["index"] for line in lines] == list(range(len(story)))
     texts = [json.loads(line)["fields"].get("content", {}).get("text") for line in lines]
     assert [text for text in texts if text] == [one.content for one in story.iter_thoughts()]
+
+
+def test_a_session_of_a_thousand_records_is_exported_and_verified_in_two_seconds(ledger):
+    session = ledger.start_session(intent="much to do").session_id
+    ledger.record_thoughts(
+        [
+            {"type": "analysis", "task_id": f"t{n % 7}", "agent_id": "a", "session_id": session,
+             "content": f"step {n}: " + "because it is so, and not otherwise; " * 20}
+            for n in range(1_000)
+        ]
+    )  # fmt: skip
+    ledger.seal_session(session)
+    began = time.process_time()
+    data = ledger.export(session_id=session)
+    report = verify_evidence(data, Trust(keys=(parse_verifier_key(ledger.list_keys()[0].vkey),)))
+    assert time.process_time() - began < 2
+    assert (report.verdict, report.checked["complete"]) == ("verified", 1)
+    assert report.checked["entries"] == 1_002
+
+
+@pytest.mark.long
+def test_a_million_entries_leave_as_lines_in_constant_memory(ledger):
+    """Measured as the growth of this process's memory while they go by."""
+    count = 1_000_000
+    records = [
+        {"type": "plan", "task_id": "t", "agent_id": "a", "content": f"why {n} " * 10}
+        for n in range(10_000)
+    ]
+    for _ in range(count // len(records)):
+        ledger.record_thoughts(records)
+    tracemalloc.start()
+    lines = sum(1 for _ in ledger.iter_jsonl())
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert lines == count + 1
+    assert peak_bytes < 20_000_000
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,32 @@ def test_a_pinned_note_shows_that_a_ledger_only_grew(cli, evidence, tmp_path, el
     assert cli("verify", path, "--pinned", str(evidence)).code == 0
 
 
+@pytest.mark.usefixtures("evidence")
+def test_a_new_key_is_believed_only_through_a_checkpoint_the_old_one_signed(
+    cli, tmp_path, path, elsewhere
+):
+    def keep(name):
+        note = tmp_path / name
+        note.write_text(cli("checkpoint").out, encoding="utf-8")
+        return str(note)
+
+    old = vkey(cli)
+    before = keep("before")
+    cli("key", "add")
+    both = keep("both")
+    cli("key", "retire", old)
+    after = keep("after")
+    elsewhere()
+    call = ("verify", path, "--key", old)
+    assert cli(*call, "--pinned", before).code == 0
+    assert cli(*call, "--pinned", both).code == 0
+    alone = cli(*call, "--pinned", after)
+    assert (alone.code, alone.out.split(":")[0]) == (3, "NOT VERIFIED")
+    assert "none of the known keys signed the note" in alone.out
+    assert cli(*call, "--pinned", before, "--pinned", after).code == 3
+    assert cli(*call, "--pinned", after, "--pinned", both).code == 0
+
+
 def test_a_cut_or_rewritten_ledger_is_caught_by_a_pinned_note(cli, evidence, tmp_path, path):
     before = tmp_path / "before.db"
     shutil.copyfile(path, before)

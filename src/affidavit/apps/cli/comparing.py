@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from affidavit.apps import wiring
 from affidavit.core.checkpoint import UnverifiedCheckpoint
+from affidavit.core.note import VerifierKey, parse_verifier_key
 from affidavit.errors import IntegrityViolation
 from affidavit.ledger.ledger import Ledger
 from affidavit.verify.findings import Findings
@@ -40,14 +41,18 @@ def choose_pins(ledger: Ledger, trust: Trust) -> Compared:
         pins.append(signed)
     if not (trust.keys or trust.policy):
         return Compared(pins, [], [], caveat)
-    return _authenticate(pins, trust)._replace(unchecked=caveat)
+    return _authenticate(ledger, pins, trust)._replace(unchecked=caveat)
 
 
-def _authenticate(pins: list[UnverifiedCheckpoint], trust: Trust) -> Compared:
-    """Who signed them: every one that was named, or else any that is kept."""
+def _authenticate(ledger: Ledger, pins: list[UnverifiedCheckpoint], trust: Trust) -> Compared:
+    """Who signed them: every one that was named, or else any that is kept.
+
+    A key that the log added below a checkpoint that is believed is believed from there on. Whether
+    the ledger is the one that was signed there is for its verification to say.
+    """
     vouchers, missing = dict[str, None](), dict[str, None]()
     asked = trust._replace(pinned=(), kept=(), own=())
-    for pin in pins:
+    for pin in sorted(pins, key=lambda pin: pin.claims.size):
         findings = Findings()
         found = judge_checkpoint(pin, asked, findings)
         if findings.count:
@@ -57,6 +62,8 @@ def _authenticate(pins: list[UnverifiedCheckpoint], trust: Trust) -> Compared:
                 finding=findings.kept[0].code,
             )
         vouchers |= dict.fromkeys(found.vouchers)
+        if found.vouchers:
+            asked = asked._replace(keys=(*asked.keys, *_keys_below(ledger, pin.claims.size)))
         if pin in trust.pinned or not trust.pinned:
             missing |= dict.fromkeys(found.missing)
     if vouchers and not trust.pinned:
@@ -64,3 +71,8 @@ def _authenticate(pins: list[UnverifiedCheckpoint], trust: Trust) -> Compared:
     if not pins:
         missing["a checkpoint to check the key on (--pinned NOTE)"] = None
     return Compared(pins, list(vouchers), list(missing))
+
+
+def _keys_below(ledger: Ledger, size: int) -> list[VerifierKey]:
+    found = [key for key in ledger.list_keys() if key.added_index < size]
+    return [parse_verifier_key(key.vkey) for key in found]
