@@ -14,6 +14,7 @@ from affidavit.core.note import parse_verifier_key
 from surfaces.browsing import Visit
 from surfaces.sworn import LOG, SwornSession, add_tool_call, tell_story
 
+AXE = Path(__file__).resolve().parents[2] / "tools/npm/node_modules/axe-core/axe.min.js"
 PAGE_BYTES_MAX = 300_000
 OPEN_MS_MAX = 3_000
 HOSTILE = (
@@ -120,6 +121,30 @@ def test_what_it_saves_is_the_evidence_file_byte_for_byte(told, story):
     saved = Path(download.value.path()).read_bytes()
     assert saved == encode_archive(encode(story.parts()))
     assert decode_archive(saved) == encode(story.parts())
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_anybody_can_read_it(browser, story, tmp_path, scheme, width):
+    visit = Visit(browser, color_scheme=scheme, viewport={"width": width, "height": 900})
+    parts = story.parts()
+    parts["payloads.jsonl"] = parts["payloads.jsonl"].replace("one is enough", "one is too much")
+    file = tmp_path / "story.html"
+    file.write_text(render_page(encode(parts)), encoding="utf-8")
+    assert visit.open(file) == "broken"
+    assert visit.page.evaluate("document.documentElement.scrollWidth") == width
+    visit.page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = visit.page.evaluate("axe.run()")["violations"]
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+    visit.page.close()
+
+
+def test_on_paper_every_entry_is_there_and_nothing_to_press(told):
+    visit, _ = told
+    visit.page.emulate_media(media="print")
+    style = "all => [...new Set(all.map(one => getComputedStyle(one)[NAME]))]"
+    entries = visit.page.eval_on_selector_all
+    assert entries(".entry", style.replace("NAME", "'contentVisibility'")) == ["visible"]
+    assert entries("button", style.replace("NAME", "'display'")) == ["none"]
 
 
 def test_nothing_can_leave_the_page(told):

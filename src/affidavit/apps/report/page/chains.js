@@ -28,7 +28,7 @@ function judgeContent(walk, entry, found, about) {
     walk.counts.texts += 1;
     about.held.push("content");
   } else {
-    const said = `${wrong.join(" and ")}: not of this text, by this author, at this time`;
+    const said = `text, author, type or time is not what was recorded: ${wrong.join(", ")} differs`;
     walk.report.find("payload_mismatch", entry.index, "payloads.jsonl content", said);
   }
 }

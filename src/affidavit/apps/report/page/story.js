@@ -82,8 +82,8 @@ function facts(entry, requests) {
   const list = el("dl", "facts");
   for (const [key, value] of Object.entries(entry.body)) {
     if (UNTOLD.has(key) || value === null || isCommitment(value)) continue;
-    const name = el("dt", "", safe(key.replace(/_at_ms$/, "").replaceAll("_", " ")));
-    list.append(el("div", "", name, factValue(key, value, entry, requests)));
+    const name = key.replace(/(_at)?_ms$/, "").replaceAll("_", " ");
+    list.append(el("div", "", el("dt", "", safe(name)), factValue(key, value, entry, requests)));
   }
   return list.childElementCount > 0 ? list : null;
 }
@@ -95,8 +95,12 @@ function factValue(key, value, entry, requests) {
     return el("dd", "", link(request.index, `as asked in entry ${request.index}`));
   }
   // A time that somebody claimed, in milliseconds since 1970.
-  const isTime = key.endsWith("_at_ms") && isCount(value) && value <= 8.64e15;
+  const isTime = /(^|_)at_ms$/.test(key) && isCount(value) && value <= 8.64e15;
   if (isTime) return el("dd", "", new Date(value).toISOString());
+  if (key.endsWith("_ms")) return el("dd", "", safe(`${text} ms`));
+  if (key === "redaction" && isObject(value)) {
+    return el("dd", "", safe(`${value.count} secrets removed before it was stored`));
+  }
   return el("dd", isDigest(value) ? "digest" : "", safe(text));
 }
 
