@@ -128,9 +128,12 @@ def tamper(cli: Cli, path: str) -> Callable[..., None]:
     return run
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """The system's Chromium, one for all tests of a process."""
+    """The system's Chromium, one for the tests of a module.
+
+    No longer than that: while it is there, nothing else in the process can run an event loop.
+    """
     from surfaces.browsing import launch
 
     with launch() as running:

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 import affidavit
 from affidavit.apps.web import sample
@@ -16,21 +15,8 @@ from tamper.attack import tampering
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "tools/npm/node_modules/axe-core/axe.min.js"
-CHROMIUM = "/usr/bin/chromium"
-OPTIONS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 STORY = link("session", id=sample.SESSION)
 LONG = "a-name-without-any-place-to-break-it-" * 8
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
