@@ -307,6 +307,30 @@ def test_an_edited_record_turns_the_page_red_at_its_place(path, tmp_path):
         assert server.get("/").status == 200
 
 
+def test_rows_that_were_edited_to_nonsense_are_shown_as_they_are(path, tmp_path):
+    with affidavit.open(path) as ledger:
+        sample.load_sample(ledger)
+        task = ledger.list_tasks().tasks[0].id
+    story, one = link("session", id=sample.SESSION), link("task", id=task)
+    with serving(path, log=tmp_path / "log") as server:
+        for sql in (
+            f"UPDATE sessions SET ended_at = '{HOSTILE.replace(chr(39), '')}', at = {2**62}",
+            "UPDATE seals SET finalized_at = 'yesterday', root = 'short', at = -1",
+            f"UPDATE task_versions SET at = -{2**62}, status = 'ODD' WHERE superseded_by IS NULL",
+        ):
+            damage(path, sql)
+        for address in ("/", "/sessions", "/tasks", story, one):
+            reply = server.get(address)
+            assert reply.status == 200, address
+            check_harmless(reply.text)
+        damage(path, "UPDATE sessions SET intent = CAST(x'ff41' AS TEXT)")
+        server.post("/verify")
+        for address in ("/", story):
+            page = check_harmless(server.get(address).text)
+            assert "Violation" in page.words
+            assert "This cannot be shown" in page.words
+
+
 SLOW = (
     "import affidavit.apps.web.verification as v, sys; v.PATIENCE_SECONDS = 0.2; "
     "old = v.Verification.__init__; "

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
 import affidavit
 from affidavit.apps.http.guard import CALL_BYTES_MAX
@@ -246,7 +247,20 @@ def test_it_tells_when_a_record_would_not_be_kept(path, tmp_path):
 
 def test_the_log_holds_no_payload_and_no_address(path, tmp_path):
     secret = "correct-horse"
-    with serving(path, log=tmp_path / "log") as server:
+    first = (
+        "import affidavit.apps.web.pages as p, affidavit.apps.mcp.service as s; "
+        f"fail = lambda *given, **named: [].index({secret!r}); "
+        "p.Pages._tasks = fail; s.convert = fail"
+    )
+    with serving(path, first=first, log=tmp_path / "log") as server:
+        assert secret not in server.get("/tasks").text
+
+        async def call():
+            async with Client(f"{server.url}mcp") as client:
+                return await client.call_tool("task_list", {"status": secret})
+
+        assert run(call).structured_content["error"]["code"] == "HANDLER_ERROR"
+        server.ask("POST", "/mcp", body=f'{{"method": "{secret}"'.encode())
         server.get(f"/session?id={secret}")
         server.get(f"/{secret}")
         server.ask("GET", "/", {"User-Agent": secret, "Referer": f"http://localhost/{secret}"})
@@ -257,6 +271,9 @@ def test_the_log_holds_no_payload_and_no_address(path, tmp_path):
         log = server.log
     assert "GET /session 404" in log
     assert "(no such page) 404" in log
+    assert "a bug: ValueError" in log
+    assert "task_list failed\n  ValueError\n" in log
+    assert "GET /tasks 500" in log
     assert secret not in log
     assert secret[:6] not in log
 
@@ -275,8 +292,6 @@ def test_two_servers_write_and_show_one_ledger(path, tmp_path):
 
 @pytest.mark.parametrize("era", ERAS)
 def test_an_mcp_client_records_and_the_page_shows_it(shared, era):
-    from mcp import Client
-
     async def work():
         async with Client(f"{shared.url}mcp", mode=era) as client:
             await client.list_tools()
@@ -292,7 +307,6 @@ def test_an_mcp_client_records_and_the_page_shows_it(shared, era):
 
 def test_a_call_that_is_all_escapes_gets_through(shared):
     assert len(json.dumps("\x01")[1:-1]) * PAYLOAD_BYTES_MAX < CALL_BYTES_MAX
-    from mcp import Client
 
     async def work():
         async with Client(f"{shared.url}mcp") as client:

@@ -56,6 +56,9 @@ class Guard:
 
         try:
             await self._pass_on(scope, receive, watch)
+        except Exception:
+            seen[0] = 500  # what the application answers with further out
+            raise
         finally:
             # The path as it came, and what was asked of it, may hold anything: neither is logged.
             where = getattr(scope.get("route"), "path", None) or "(no such page)"

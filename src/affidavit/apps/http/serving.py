@@ -80,11 +80,23 @@ def run_server(app: ASGIApp, server: socket.socket, on_ready: Callable[[], None]
     _Server(config, on_ready).run([server])
 
 
+class _Lines(logging.Formatter):
+    """Log lines that name an error by its type: its words may hold what somebody recorded."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(message)s")
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the standard library's name
+        return f"  {ei[0].__name__}"
+
+
 def _log_to_stderr() -> None:
-    """One line a request; no paths, no arguments, no bodies."""
+    """One line a request; no addresses, no arguments, no bodies."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    for name, level in (("affidavit.http", logging.INFO), ("uvicorn", logging.ERROR)):
+    handler.setFormatter(_Lines())
+    # The SDK and uvicorn would quote what they refuse; what is wrong with it the client is told.
+    levels = {"affidavit": logging.INFO, "uvicorn": logging.CRITICAL, "mcp": logging.CRITICAL}
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(level)

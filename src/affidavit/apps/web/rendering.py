@@ -43,19 +43,31 @@ def link(page: str, **asked: Any) -> str:
     return f"/{page}?{query}" if query else f"/{page}"
 
 
+def _moment(at_us: int) -> datetime | None:
+    """A time of the ledger; None where an edited row holds one that no calendar has."""
+    try:
+        return _EPOCH + timedelta(microseconds=at_us)
+    except OverflowError:
+        return None
+
+
 def _iso(at_us: int) -> str:
-    moment = _EPOCH + timedelta(microseconds=at_us)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    moment = _moment(at_us)
+    return str(at_us) if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _day(at_us: int) -> str:
-    moment = _EPOCH + timedelta(microseconds=at_us)
+    moment = _moment(at_us)
+    return str(at_us) if moment is None else f"{moment.day} {moment:%b %Y, %H:%M:%S}"
+
+
+def _day_said(text: str) -> str:
+    """The same of a time in words, as the ledger writes it."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return one_line(text)
     return f"{moment.day} {moment:%b %Y, %H:%M:%S}"
-
-
-def _parse(text: str) -> int:
-    """Microseconds of a time as the ledger writes it."""
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
 
 
 def _bytes(number: int) -> str:
@@ -82,7 +94,7 @@ def _environment() -> Environment:
         "one_line": one_line,
         "iso": _iso,
         "day": _day,
-        "at_us": _parse,
+        "day_said": _day_said,
         "size": _bytes,
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
         "shell": shlex.quote,
