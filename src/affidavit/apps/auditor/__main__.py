@@ -7,6 +7,7 @@ import sys
 
 from affidavit.apps.auditor.checking import check_file
 from affidavit.apps.auditor.options import add_trust, trust_of
+from affidavit.apps.auditor.published import check_published, is_published
 from affidavit.apps.cli.render import show, show_error
 from affidavit.errors import CODES, AffidavitError
 
@@ -23,7 +24,8 @@ def main(words: list[str]) -> int:
     add_trust(parser)
     args = parser.parse_args(words)
     try:
-        answer = check_file(args.file, trust_of(args))
+        check = check_published if is_published(args.file) else check_file
+        answer = check(args.file, trust_of(args))
     except AffidavitError as error:
         show_error(error, as_json=args.json)
         return CODES[error.code].exit_code

@@ -27,6 +27,7 @@ _SAID: Final = {
 _NAMES: Final = {
     "signatures": ("signature", "signatures"),
     "entries": ("entry in the log", "entries in the log"),
+    "tiles": ("tile", "tiles"),
     "payloads": ("payload", "payloads"),
     "links": ("link of a chain", "links of chains"),
     "seals": ("seal", "seals"),

@@ -127,7 +127,8 @@ def _add_verify(commands: Commands) -> None:
         "verify",
         "verify:verify",
         "check that nothing recorded was changed",
-        "SUBJECT is a ledger, an evidence file, or a proof that a log signed two histories. Exit "
+        "SUBJECT is a ledger, an evidence file, a published log (a folder, an https address), or a "
+        "proof that a log signed two histories. Exit "
         "code 0: all holds; 1: something does not; 3: nothing to verify, or nothing says whose it "
         "is.",
     )

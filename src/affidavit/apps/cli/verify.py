@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from affidavit.apps import wiring
 from affidavit.apps.auditor.checking import check_file
 from affidavit.apps.auditor.options import trust_of
+from affidavit.apps.auditor.published import check_published, is_published
 from affidavit.apps.auditor.reading import is_evidence
 from affidavit.apps.auditor.showing import describe_findings
 from affidavit.apps.cli.comparing import Compared, choose_pins
@@ -45,6 +47,10 @@ _FACTS: Final = ("thoughts", "sessions", "tasks")
 def verify(args: argparse.Namespace) -> Answer:
     """Check a file that somebody gave, the whole ledger, or one chain of it."""
     trust = trust_of(args)
+    if args.subject is not None and is_published(args.subject):
+        _refuse_chains(args)
+        with _shown() as bar:
+            return check_published(args.subject, trust, bar)
     if args.subject is not None:
         if not wiring.is_open(args.subject) and is_evidence(args.subject):
             _refuse_chains(args)
@@ -65,13 +71,9 @@ def _refuse_chains(args: argparse.Namespace) -> None:
 
 def _verify_all(ledger: Ledger, trust: Trust) -> Answer:
     standing = choose_pins(ledger, trust)
-    bar = _Bar() if sys.stderr.isatty() else None
-    try:
-        notes = [pin.note.encode().decode() for pin in standing.pins]
+    notes = [pin.note.encode().decode() for pin in standing.pins]
+    with _shown() as bar:
         report = ledger.verify(pinned=notes, progress=bar)
-    finally:
-        if bar is not None:
-            bar.clear()
     report = report._replace(unchecked=(*standing.unchecked, *report.unchecked))
     verdict = HOLDS if report.valid else VIOLATION
     if report.valid and not any(report.checked.get(name) for name in _FACTS):
@@ -146,6 +148,17 @@ def _describe_chain(name: str, verdict: str, report: ChainReport) -> Iterator[st
         )
         yield f"      {one_line(report.reason)}"
     yield f"  checked      {count(report.record_count, 'record')} of {name}"
+
+
+@contextmanager
+def _shown() -> Iterator[_Bar | None]:
+    """A progress bar where somebody sees it, gone afterwards."""
+    bar = _Bar() if sys.stderr.isatty() else None
+    try:
+        yield bar
+    finally:
+        if bar is not None:
+            bar.clear()
 
 
 class _Bar:
