@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from affidavit.apps.cli.opening import open_for_serving
 from affidavit.apps.cli.render import show_error
+from affidavit.apps.cli.serve import check_extra
 from affidavit.errors import CODES, AffidavitError
 
 _CANNOT_OPEN = CODES["ERR_STORE_UNAVAILABLE"].exit_code
@@ -15,9 +16,10 @@ _CANNOT_OPEN = CODES["ERR_STORE_UNAVAILABLE"].exit_code
 
 def mcp(args: argparse.Namespace) -> NoReturn:
     """Serve until stdin ends; stdout is the wire, so that a refusal goes to stderr alone."""
-    from affidavit.apps.mcp.service import Service, check_tools  # noqa: PLC0415 - after parsing
-
     try:
+        check_extra()
+        from affidavit.apps.mcp.service import Service, check_tools  # noqa: PLC0415 - after parsing
+
         check_tools(args.tools)
     except AffidavitError as error:
         show_error(error, as_json=False)

@@ -23,17 +23,19 @@ def examine(ledger: Ledger, facts: Facts) -> Health:
     """The state of the ledger behind a server; never raises."""
     shown: dict[str, Any] = {}
     failing: list[str] = []
+    readonly = False
     try:
         found = ledger.describe()
         shown = {name: found[name] for name in _SHOWN if name in found}
         shown["last_checkpoint"] = ledger.last_checkpoint()
-        if not ledger.readonly:
+        readonly = bool(found["readonly"])
+        if not readonly:
             ledger.check_writable()
     except AffidavitError as error:
         failing.append(f"{error.code}: {error.message}")
     if shown.get("disk_free_bytes", _FULL_BYTES) < _FULL_BYTES:
         failing.append("the disk is full")
-    degraded = list(_doubts(ledger, shown))
+    degraded = _doubts(shown, readonly=readonly)
     status = "failing" if failing else "degraded" if degraded else "ok"
     return Health(
         status=status,
@@ -45,9 +47,9 @@ def examine(ledger: Ledger, facts: Facts) -> Health:
     )
 
 
-def _doubts(ledger: Ledger, shown: dict[str, Any]) -> list[str]:
+def _doubts(shown: dict[str, Any], *, readonly: bool) -> list[str]:
     found = []
-    if ledger.readonly:
+    if readonly:
         found.append("the ledger is open for reading only: nothing can be recorded")
     if _FULL_BYTES <= shown.get("disk_free_bytes", _NEARLY_FULL_BYTES) < _NEARLY_FULL_BYTES:
         found.append("less than 100 MiB are free on the ledger's disk")

@@ -12,6 +12,7 @@ import anyio.to_thread
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import DEFAULT_MAX_SESSIONS
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -26,7 +27,13 @@ from affidavit.apps.mcp.envelope import Answer
 from affidavit.apps.mcp.resources import HEALTH, TEMPLATES, read_resource
 from affidavit.apps.mcp.schemas import input_schema, output_schema
 from affidavit.apps.mcp.service import Peer, Service
-from affidavit.apps.mcp.texts import INSTRUCTIONS, PROMPT, PROMPT_TITLE, proof_grade_task
+from affidavit.apps.mcp.texts import (
+    INSTRUCTIONS,
+    PROMPT,
+    PROMPT_SHOWS,
+    PROMPT_TITLE,
+    proof_grade_task,
+)
 from affidavit.apps.mcp.tools import Tool
 from affidavit.core.names import is_name
 from affidavit.errors import AffidavitError
@@ -85,7 +92,14 @@ class Handlers:
         if ctx.request is None:
             return self._only_peer
         session = ctx.request.headers.get("mcp-session-id")
-        return None if session is None else self._peers.setdefault(session, Peer())
+        if session is None:
+            return None
+        # In the order they were last used; the transport forgets idle sessions, and so does this.
+        peer = self._peers.pop(session, Peer())
+        self._peers[session] = peer
+        if len(self._peers) > DEFAULT_MAX_SESSIONS:
+            del self._peers[next(iter(self._peers))]
+        return peer
 
     async def list_resources(self, ctx: _Context, params: PaginatedRequestParams | None) -> _Result:
         """The one resource that needs no id."""
@@ -132,7 +146,14 @@ class Handlers:
         ]
         return {
             **_COMPLETE,
-            "prompts": [{"name": PROMPT, "title": PROMPT_TITLE, "arguments": arguments}],
+            "prompts": [
+                {
+                    "name": PROMPT,
+                    "title": PROMPT_TITLE,
+                    "description": PROMPT_SHOWS,
+                    "arguments": arguments,
+                }
+            ],
         }
 
     async def get_prompt(self, ctx: _Context, params: GetPromptRequestParams) -> _Result:
@@ -146,7 +167,7 @@ class Handlers:
         agent = given.get("agent_id") or (client[0] if client else "")
         text = proof_grade_task(given["title"], agent if is_name(agent) else "<your name>")
         message = {"role": "user", "content": {"type": "text", "text": text}}
-        return {**_COMPLETE, "description": PROMPT_TITLE, "messages": [message]}
+        return {**_COMPLETE, "description": PROMPT_SHOWS, "messages": [message]}
 
 
 def make_server(service: Service) -> Server[Any]:

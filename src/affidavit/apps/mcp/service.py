@@ -66,12 +66,14 @@ class Service:
         caller = client_name(client)
         arguments = self._filled(tool, given, client, peer)
         request = Request(self.facts, caller, idempotency_key)
-        src = Source("claimed" if caller else "none", caller, "mcp")
-        ledger = acting_for(self.ledger, src, self._served_call(tool, given, caller))
+        try:
+            ledger = self._acting(tool, given, caller)
+        except AffidavitError as error:
+            return envelope.refusal(tool.name, arguments, error, inside=tool.refuses_inside)
         try:
             checked = convert(tool.input, arguments)
             answer = envelope.success(tool.name, tool.run(ledger, checked, request), tool.answer)
-            if tool.reads:
+            if tool.reads and not tool.silent:
                 leave_entry(ledger, FINISHED, reads=True)
         except AffidavitError as error:
             self._leave_failure(ledger, tool, error.code)
@@ -83,24 +85,27 @@ class Service:
         self._link(tool, answer, peer)
         return answer
 
-    def _served_call(
-        self, tool: Tool, given: Mapping[str, Any], caller: str | None
-    ) -> ServedCall | None:
-        """What the entry of this call will say; None where it leaves none."""
-        if tool.silent or self.facts.mode != "full":
-            return None
-        began = time.perf_counter_ns()
-        return ServedCall(
-            tool.name,
-            caller,
-            _digest(given),
-            os.urandom(SALT_BYTES),
-            lambda: (time.perf_counter_ns() - began) // 1000,
-        )
+    def _acting(self, tool: Tool, given: Mapping[str, Any], caller: str | None) -> Ledger:
+        """The ledger as this call uses it: what it writes ends with the entry of the call."""
+        if tool.silent:
+            return self.ledger
+        call, began = None, time.perf_counter_ns()
+        if self.facts.mode == "full":
+            call = ServedCall(
+                tool.name,
+                caller,
+                _digest(given),
+                os.urandom(SALT_BYTES),
+                lambda: (time.perf_counter_ns() - began) // 1000,
+            )
+        source = Source("claimed" if caller else "none", caller, "mcp")
+        return acting_for(self.ledger, source, call)
 
     @staticmethod
     def _leave_failure(ledger: Ledger, tool: Tool, code: str) -> None:
         """The entry of a refused call; a store that fails has refused it as well."""
+        if tool.silent:
+            return
         try:
             leave_entry(ledger, code, reads=tool.reads)
         except AffidavitError as error:

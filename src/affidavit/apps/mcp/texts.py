@@ -23,6 +23,7 @@ same _meta["affidavit/idempotency-key"] with the same arguments.
 
 PROMPT: Final = "proof_grade_task"
 PROMPT_TITLE: Final = "Do a task so that it can be proved"
+PROMPT_SHOWS: Final = "Every call of a proof-grade task in its order, from the session to its root"
 
 
 def proof_grade_task(title: str, agent: str) -> str:
