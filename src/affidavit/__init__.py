@@ -52,11 +52,13 @@ def open(  # noqa: A001 - the public name
     settings: Mapping[str, str | int | bool] | None = None,
     clock: Callable[[], int] | None = None,
     id_fn: Callable[[], str] | None = None,
+    project_root: str | os.PathLike[str] | None = None,
 ) -> Ledger:
     """Open the ledger at a path, or create it; `:memory:` is one that vanishes when closed.
 
     `settings` differing from those in force are recorded as changes. `clock` gives integer
-    microseconds since 1970 and `id_fn` fresh ids, for tests and simulations.
+    microseconds since 1970 and `id_fn` fresh ids, for tests and simulations. Paths in tool calls
+    and proposals are stored relative to `project_root`, by default the working directory.
     """
     from affidavit.apps.wiring import open_ledger  # noqa: PLC0415 - keeps the import cheap
 
@@ -68,4 +70,5 @@ def open(  # noqa: A001 - the public name
         clock=clock,
         id_fn=id_fn,
         signs_at_close=True,
+        project_root=project_root,
     )

@@ -6,6 +6,7 @@ argument can be wrong. A call or an argument that does not stand here fails the 
 
 import inspect
 import os
+from datetime import date, datetime
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,6 +18,7 @@ from contract.calls import draft, reflect, refused, start
 from contract.oracle import snapshot
 
 MISSING = object()
+KNOWN, APPROVED, APPLIED = (f"00000000-0000-4000-8000-00000000000{n}" for n in range(3))
 MIB = 1024 * 1024
 
 
@@ -164,7 +166,144 @@ RECORDS = [
 ]
 TASK = {"project_id": NAME, "description": TEXT, "priority": NAME, "assignee": NAME}
 
+UUID = [
+    *TYPES,
+    *LETTERS,
+    fault("no uuid", "request-1"),
+    fault("without dashes", "0" * 32),
+    fault("a dash too many", "00000000-0000-4000-8000-000000000000-"),
+    fault("a newline behind it", "00000000-0000-4000-8000-000000000000\n"),
+]
+JSON = [
+    fault("bytes", b"x"),
+    fault("a set", {1}),
+    fault("an object", object()),
+    fault("not a number", float("nan")),
+    fault("an integer too large", 2**53),
+    fault("a key that is no string", {1: 2}),
+    fault("surrogate", "a\ud800b"),
+    fault("17 MiB", "x" * (17 * MIB), "ERR_TOO_LARGE"),
+]
+MILLIS = [one for one in NUMBERS if one.label != "minus one"]
+COUNTS = [
+    fault("a number", 5),
+    fault("a list", [1]),
+    Fault("a word", {"tokens": "x"}, "INVALID_PARAMS", ("usage[...]",)),
+    fault("a name in capitals", {"Tokens": 1}),
+    field_fault("usage.tokens", "less than nothing", {"tokens": -1}),
+]
+AS_OF = {
+    "as_of": [
+        fault("bool", True),
+        fault("fraction", 2.5),
+        fault("bytes", b"2026-04-17T00:00:00Z"),
+        fault("a day", "2026-04-17"),
+        fault("no zone", "2026-04-17T00:00:00"),
+        fault("no time of any day", "2026-04-17T25:00:00Z"),
+        fault("a word", "yesterday"),
+        fault("empty", ""),
+        fault("a datetime without a zone", datetime(2026, 4, 17)),  # noqa: DTZ001
+        fault("a date", date(2026, 4, 17)),
+        fault("beyond every clock", 2**60),
+    ],
+    "as_of_index": NUMBERS,
+}
+PAGE = {"limit": [*LIMIT, fault("null", None), fault("10,001", 10_001)], "after": NUMBERS}
+CALL = {"request_id": required(UUID), "call_id": required(NAME)}
+BY_REQUEST = {"request_id": required(UUID)}
+OBSERVED: dict[str, dict[str, list[Fault]]] = {
+    "upsert_turn": {
+        "id": required(UUID),
+        "message_id": required(UUID),
+        "kind": required(ENUM),
+        "content": [one for one in required(TEXT) if one.label != "empty"],
+        "parent_id": UUID,
+        "thread_id": NAME,
+        "occurred_at_ms": MILLIS,
+        "session_id": NAME,
+        "actor": NAME,
+        "model": NAME,
+        "usage": COUNTS,
+        "attributes": JSON,
+    },
+    "retract_turn": {"id": required(UUID), "reason": NOTE},
+    "get_turn": {"id": required(UUID), **AS_OF},
+    "list_turns": {
+        "since_ms": MILLIS,
+        "thread_id": NAME,
+        "message_id": UUID,
+        "session_id": NAME,
+        **PAGE,
+        "newest_first": FLAG,
+        **AS_OF,
+    },
+    "request_tool_call": {
+        **CALL,
+        "parent_id": UUID,
+        "vendor": required(NAME),
+        "tool_name": required(NAME),
+        "arguments": required(JSON),
+        "args_sha256": [fault("number", 5), fault("short", "ab"), fault("another's", "0" * 64)],
+        "started_at_ms": MILLIS,
+        "session_id": NAME,
+        "actor": NAME,
+        "model": NAME,
+        "attributes": JSON,
+    },
+    "finish_tool_call": {
+        **CALL,
+        "status": required(ENUM),
+        "outcome": JSON,
+        "error_kind": NAME,
+        "error_msg": TEXT,
+        "ended_at_ms": MILLIS,
+        "latency_ms": NUMBERS,
+        "usage": COUNTS,
+    },
+    "get_tool_call": {**CALL, **AS_OF},
+    "list_tool_calls": {
+        "request_id": UUID,
+        "parent_id": UUID,
+        "session_id": NAME,
+        "status": ENUM,
+        "tool_name": NAME,
+        "vendor": NAME,
+        "since_ms": MILLIS,
+        "until_ms": MILLIS,
+        **PAGE,
+        **AS_OF,
+    },
+    "tool_call_history": CALL,
+    "list_orphans": {"older_than_ms": [*NUMBERS, fault("null", None)], "limit": PAGE["limit"]},
+    "mark_orphans": {"older_than_ms": [*NUMBERS, fault("null", None)], "limit": PAGE["limit"]},
+    "decide_call": {
+        **CALL,
+        "decision": required(ENUM),
+        "by": required(NAME),
+        "reason": NOTE,
+    },
+    "list_call_decisions": CALL,
+    "create_proposal": {
+        **BY_REQUEST,
+        "diffs": required(JSON),
+        "confidence": [fault("word", "0.5"), fault("bool", True), fault("more than one", 1.5)],
+        "session_id": NAME,
+    },
+    "decide_proposal": {
+        **BY_REQUEST,
+        "decision": required(ENUM),
+        "by": required(NAME),
+        "reason": NOTE,
+        "decided_at_ms": MILLIS,
+    },
+    "apply_proposal": {**BY_REQUEST, "commit_hash": NAME, "applied_at_ms": MILLIS},
+    "revert_proposal": {**BY_REQUEST, "commit_hash": NAME, "reverted_at_ms": MILLIS},
+    "get_proposal": {**BY_REQUEST, **AS_OF},
+    "list_proposals": {"status": ENUM, "since_ms": MILLIS, **PAGE, **AS_OF},
+}
+
 ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
+    **OBSERVED,
     "close": {},
     "check_writable": {},
     "describe": {},
@@ -332,7 +471,26 @@ OPEN = {
         ),
     ],
     "id_fn": ID_FUNCTION,
+    "project_root": [fault("number", 5), fault("bytes", b"x")],
 }
+
+
+def observed_calls():
+    call = {"request_id": KNOWN, "call_id": "c1"}
+    return {
+        "upsert_turn": {"id": KNOWN, "message_id": KNOWN, "kind": "user", "content": ""},
+        "retract_turn": {"id": KNOWN},
+        "get_turn": {"id": KNOWN},
+        "request_tool_call": {**call, "vendor": "v", "tool_name": "t", "arguments": {}},
+        "finish_tool_call": {**call, "status": "completed"},
+        **dict.fromkeys(("get_tool_call", "tool_call_history", "list_call_decisions"), call),
+        "decide_call": {**call, "decision": "approved", "by": "x"},
+        "create_proposal": {"request_id": KNOWN, "diffs": []},
+        "decide_proposal": {"request_id": KNOWN, "decision": "denied", "by": "x"},
+        "apply_proposal": {"request_id": APPROVED},
+        "revert_proposal": {"request_id": APPLIED},
+        "get_proposal": {"request_id": KNOWN},
+    }
 
 
 def good_call(ledger, name, task):
@@ -355,6 +513,7 @@ def good_call(ledger, name, task):
         "recover": {"how": "new-origin"},
         "export": {"session_id": "s1"},
         "prove_growth": {"old_size": 1},
+        **observed_calls(),
         "publish": {"place": f"{os.environ['AFFIDAVIT_HOME']}/published"},
     }
     if name == "prove":
@@ -378,7 +537,19 @@ def task(ledger):
         start(ledger, session_id=name)
         reflect(ledger, session_id=name)
     ledger.seal_session("s2")
+    observe(ledger)
     return ledger.create_task(title="x").id
+
+
+def observe(ledger):
+    """A turn, an open tool call, a pending, an approved and an applied proposal."""
+    ledger.upsert_turn(KNOWN, KNOWN, "user", "hello")
+    ledger.request_tool_call(KNOWN, "c1", vendor="v", tool_name="t", arguments={})
+    for name in (KNOWN, APPROVED, APPLIED):
+        ledger.create_proposal(name, [])
+    for name in (APPROVED, APPLIED):
+        ledger.decide_proposal(name, "approved", "x")
+    ledger.apply_proposal(APPLIED)
 
 
 def public_calls():

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -53,6 +54,17 @@ def _not_a_ledger(ledger):
     affidavit.open(place)
 
 
+def _beside_a_transaction(ledger):
+    with ledger.transaction():
+        record(ledger, content=SECRET)
+
+
+def _after_an_abort(ledger):
+    with ledger.transaction() as tx:
+        tx.abort()
+        record(tx, content=SECRET)
+
+
 SITUATIONS = {
     "INVALID_PARAMS": lambda ledger: record(ledger, type="observation", content=SECRET),
     "ERR_NOT_FOUND": lambda ledger: ledger.update_task("no such task", title=SECRET),
@@ -70,6 +82,11 @@ SITUATIONS = {
     "ERR_INVALID_TRANSITION": lambda ledger: ledger.transition_task(
         ledger.create_task(title=SECRET).id, to="DONE"
     ),
+    "ERR_INVALID_LIFECYCLE": lambda ledger: ledger.finish_tool_call(
+        str(uuid4()), "c1", "failed", error_msg=SECRET
+    ),
+    "ERR_TRANSACTION_OPEN": _beside_a_transaction,
+    "ERR_TRANSACTION_ENDED": _after_an_abort,
     "ERR_WRITEBACK_REQUIRED": lambda ledger: ledger.update_task(
         ledger.create_task(title=SECRET).id, status="DONE"
     ),

@@ -19,6 +19,7 @@ from affidavit.apps import wiring
 from affidavit.core.entry import Source
 from affidavit.ledger.handle import acting_for, leave_entry
 from affidavit.ledger.served import ServedCall
+from tamper.observed import observe
 
 FIRST_AT_US = 1_776_384_000_000_000
 STEP_US = 1_500_003
@@ -54,7 +55,7 @@ def _live(ledger: Any, name: str, slip: str) -> None:
     _change_settings(ledger, name)
     _work_on_tasks(ledger, name)
     _hold_sessions(ledger, name)
-    made = _sign(ledger, name) + _serve(ledger, name)
+    made = _sign(ledger, name) + _serve(ledger, name) + observe(ledger, name)
     _think_alone(ledger, name, 192 - made, slip if name == "b" else "")
 
 

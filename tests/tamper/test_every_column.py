@@ -23,6 +23,17 @@ PAYLOADS = {
     "sessions": ("intent",),
     "task_versions": ("title", "description", "reason"),
     "thought_records": ("content",),
+    "conversation_turns": ("content", "attributes_json", "reason"),
+    "tool_calls": (
+        "args_sha256",
+        "arguments_json",
+        "outcome_sha256",
+        "outcome_json",
+        "error_msg",
+        "attributes_json",
+    ),
+    "code_edit_proposals": ("diffs_json", "reason"),
+    "approvals": ("reason",),
 }
 # Where a row stands is no value of it: moves have tests of their own below.
 PLACES = {"merkle_nodes": ("tree", "level", "position")}

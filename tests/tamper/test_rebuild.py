@@ -27,7 +27,8 @@ from tamper.attack import (
     without_types,
 )
 
-PAYLOADS = ("content", "intent", "title", "description", "reason", "args_sha256")
+PAYLOADS = ("content", "intent", "title", "description", "reason", "args_sha256", "arguments_json")
+PAYLOADS += ("outcome_sha256", "outcome_json", "error_msg", "attributes_json", "diffs_json")
 KEPT = {"log_index", *PAYLOADS, *(f"{name}_salt" for name in PAYLOADS)}
 # Not a time long ago: whoever opens the ledger ends sessions that are idle for a day.
 LATE = "1800000000000000"

@@ -58,6 +58,7 @@ def open_ledger(
     id_fn: Callable[[], str] | None = None,
     source: Source | None = None,
     signs_at_close: bool = False,
+    project_root: str | os.PathLike[str] | None = None,
 ) -> Ledger:
     """Open the ledger at a path, or make it; the edges say in `source` how facts come in."""
     path = _path(location)
@@ -66,7 +67,7 @@ def open_ledger(
     given_clock, given_ids = read_callable(clock, "clock"), read_callable(id_fn, "id_fn")
     clock = now_us if given_clock is None else _checked_clock(given_clock)
     new_id = new_uuid if given_ids is None else _checked_ids(given_ids)
-    src = source or Source()
+    src, root = source or Source(), _root(project_root)
     if network := files.find_network_filesystem(path):
         warnings.warn(
             f"{path} is on a network filesystem ({network}): SQLite's locks are not safe there, "
@@ -91,6 +92,7 @@ def open_ledger(
             PublishedFolders(),
             VerifyingProcesses(),
             signs_at_close,
+            project_root=root,
         )
         if ledger_id == UNREADABLE:
             _refuse_damaged(store)
@@ -134,6 +136,15 @@ def open_audit(location: str) -> Iterator[LedgerSource]:
             yield source
     finally:
         registry.close_store(store)
+
+
+def _root(given: Any) -> str:
+    """What paths in callers' JSON are stored relative to."""
+    if given is None:
+        return str(Path.cwd())
+    if not isinstance(given, str | os.PathLike) or not isinstance(os.fspath(given), str):
+        raise invalid("project_root", f"is {type(given).__name__}, not a path")
+    return str(Path(given).expanduser().absolute())
 
 
 def _mint(new_id: Callable[[], str], clock: Clock) -> str:

@@ -6,10 +6,11 @@ new kind is one more line of it, and a row in a view (`core/views`) where it has
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from affidavit.core.lifecycle import TASK_STATES
+from affidavit.core.lifecycle import DECISIONS, FINISHED, TASK_STATES
 from affidavit.core.names import is_digest, is_name
 from affidavit.core.note import is_key_name, is_log_key
 from affidavit.core.thought import THOUGHT_TYPES
@@ -17,6 +18,12 @@ from affidavit.errors import InputError
 
 END_REASONS: Final = ("done", "lost", "failed")
 _NOTHING_REMOVED: Final = {"count": 1, "rules": "0"}
+TURN_KINDS: Final = ("user", "assistant", "system", "sysinfo", "tool")
+# What stands for a caller's JSON: its RFC 8785 text, the text as received, or a digest alone.
+FORMS: Final = ("jcs", "raw", "given")
+
+# A number from 0 to 1 as its shortest decimal string.
+_SHARE = re.compile(r"(?:0|1|0\.\d*[1-9]|[1-9](?:\.\d*[1-9])?e-\d+)\Z", re.ASCII)
 
 
 def check_body(kind: str, body: dict[str, Any]) -> None:
@@ -103,9 +110,23 @@ def _is_origin(value: Any) -> bool:
     return is_name(value) and is_key_name(value)
 
 
+def _is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_usage(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(is_count, value.values()))
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, str) and _SHARE.match(value) is not None
+
+
 _name_or_null = _or_null(is_name)
 _digest_or_null = _or_null(is_digest)
 _payload_or_null = _or_null(_is_payload)
+_whole_or_null = _or_null(_is_whole)
+_usage_or_null = _or_null(_is_usage)
 _state = _one_of(*TASK_STATES)
 _key_change = {"vkey": is_log_key, "by": _name_or_null, "reason": _payload_or_null}
 _call = {
@@ -116,6 +137,29 @@ _call = {
     "args_sha256": _payload_or_null,
     "first_index": _or_null(is_count),
     "last_index": _or_null(is_count),
+}
+_tool_call_finish = {
+    "request_id": is_name,
+    "call_id": is_name,
+    "session_id": _name_or_null,
+    "status": _one_of(*FINISHED),
+    "ended_at_ms": _is_whole,
+    "latency_ms": is_count,
+    "outcome_form": _or_null(_one_of(*FORMS)),
+    "outcome_sha256": _payload_or_null,
+    "outcome": _payload_or_null,
+    "error_kind": _name_or_null,
+    "error_msg": _payload_or_null,
+    "usage": _usage_or_null,
+}
+_proposal_move = {
+    "request_id": is_name,
+    "session_id": _name_or_null,
+    "decision": _or_null(_one_of(*DECISIONS)),
+    "by": _name_or_null,
+    "reason": _payload_or_null,
+    "commit_hash": _name_or_null,
+    "at_ms": _is_whole,
 }
 
 BODIES: Final[dict[str, dict[str, Callable[[Any], bool]]]] = {
@@ -199,6 +243,56 @@ BODIES: Final[dict[str, dict[str, Callable[[Any], bool]]]] = {
     "task.deleted": {"task_id": is_name, "reason": _payload_or_null},
     "call.finished": _call,
     "call.failed": _call,
+    "turn.asserted": {
+        "id": is_name,
+        "message_id": is_name,
+        "parent_id": _name_or_null,
+        "thread_id": _name_or_null,
+        "session_id": _name_or_null,
+        "turn_kind": _one_of(*TURN_KINDS),
+        "content": _is_payload,
+        "occurred_at_ms": _whole_or_null,
+        "actor": _name_or_null,
+        "model": _name_or_null,
+        "usage": _usage_or_null,
+        "attributes": _payload_or_null,
+    },
+    "turn.retracted": {"id": is_name, "reason": _payload_or_null},
+    "tool_call.requested": {
+        "request_id": is_name,
+        "call_id": is_name,
+        "parent_id": _name_or_null,
+        "session_id": _name_or_null,
+        "vendor": is_name,
+        "tool_name": is_name,
+        "args_form": _one_of(*FORMS),
+        "args_sha256": _is_payload,
+        "arguments": _payload_or_null,
+        "started_at_ms": _is_whole,
+        "actor": _name_or_null,
+        "model": _name_or_null,
+        "attributes": _payload_or_null,
+    },
+    "tool_call.completed": _tool_call_finish,
+    "tool_call.failed": _tool_call_finish,
+    "tool_call.late": _tool_call_finish,
+    "proposal.created": {
+        "request_id": is_name,
+        "diffs": _is_payload,
+        "confidence": _or_null(_is_share),
+        "session_id": _name_or_null,
+    },
+    "proposal.decided": _proposal_move,
+    "proposal.applied": _proposal_move,
+    "proposal.reverted": _proposal_move,
+    "approval.decided": {
+        "request_id": is_name,
+        "call_id": is_name,
+        "session_id": _name_or_null,
+        "decision": _one_of(*DECISIONS),
+        "by": is_name,
+        "reason": _payload_or_null,
+    },
 }
 
 # Which keys of a body are payload fields; a thought's content is a payload too, bound by its

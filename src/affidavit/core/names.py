@@ -51,6 +51,14 @@ def check_text(value: str, field: str, bytes_max: int = PAYLOAD_BYTES_MAX) -> No
         encode_utf8(value, field)
 
 
+def check_size(text: str, field: str, bytes_max: int = PAYLOAD_BYTES_MAX) -> None:
+    """A text of any kind, within its limit."""
+    if len(text) * 4 > bytes_max:
+        size = len(encode_utf8(text, field))
+        if size > bytes_max:
+            raise _too_large(field, size, bytes_max)
+
+
 def check_timestamp(value: str, field: str) -> None:
     """A time somebody injects: RFC 3339 in UTC, kept as it is written."""
     if not _TIMESTAMP.match(value) or not _is_day(value[:10]):
@@ -83,12 +91,20 @@ def is_name(value: object) -> bool:
     return True
 
 
+_LIMITS: Final = {
+    NAME_BYTES_MAX: "name_bytes_max",
+    NOTE_BYTES_MAX: "note_bytes_max",
+    PAYLOAD_BYTES_MAX: "payload_bytes_max",
+}
+
+
 def _too_large(field: str, size: int, limit: int) -> InputError:
     return InputError(
-        f"{field}: {size:,} bytes, the limit is {limit:,}",
+        f"{field}: {size:,} bytes, the limit is {limit:,} ({_LIMITS[limit]})",
         code="ERR_TOO_LARGE",
         hint="Store the large part elsewhere and record its digest.",
         field=field,
         size_bytes=size,
         limit_bytes=limit,
+        limit=_LIMITS[limit],
     )

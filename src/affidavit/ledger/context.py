@@ -26,3 +26,5 @@ class Context(NamedTuple):
     signs_at_close: bool = False
     # The call of a server that this handle is for.
     call: ServedCall | None = None
+    # What paths in callers' JSON are relative to.
+    project_root: str = ""

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from msgspec import Struct
 
 from affidavit.core.entry import Source
-from affidavit.errors import StoreError
+from affidavit.errors import ConflictError, StoreError
 from affidavit.ledger import checkpoints, idempotency, served
 from affidavit.ledger.context import Context
 from affidavit.ledger.inputs import read_id
+from affidavit.ledger.moments import find_moment, read_as_of
 from affidavit.ledger.ports import Reader, Writer
 
 T = TypeVar("T")
+
+# Has one connection for all: reads beside a transaction wait for it too.
+_MEMORY: Final = ":memory:"
 H = TypeVar("H", bound="Handle")
 
 
@@ -37,6 +42,8 @@ class Handle:
         self._has_written = False
         # A handle for one call tells the one that was opened.
         self._note_write = note_write or self._set_written
+        # Threads inside a transaction of this handle: a write beside it would wait for itself.
+        self._inside: set[int] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -92,6 +99,8 @@ class Handle:
         return self._read(lambda reader: reader.size())
 
     def _read(self, ask: Callable[[Reader], T]) -> T:
+        if self._inside and self.location == _MEMORY:
+            self._check_outside()
         with self._context.store.read() as reader:
             return ask(reader)
 
@@ -107,6 +116,15 @@ class Handle:
             unit = idempotency.once(
                 read_id(key, "idempotency_key"), given, self._context.new_salt(), unit, replay
             )
+        return self._run(unit)
+
+    def _commit(self, unit: Callable[[Writer], T]) -> T:
+        """Run a unit that is safe to repeat by what it is."""
+        return self._run(lambda tx: (unit(tx), -1, -1))
+
+    def _run(self, unit: Callable[[Writer], tuple[T, int, int]]) -> T:
+        if self._inside:
+            self._check_outside()
         context = self._context
         if context.call is not None:
             unit = served.with_entry(context.call, context.src, unit)
@@ -130,9 +148,37 @@ class Handle:
         write(unit, context.clock)
         self._note_write()
 
+    @contextmanager
+    def _within(self, *, waits: bool) -> Iterator[None]:
+        """This thread is inside a transaction, for which writes beside it wait."""
+        self._check_outside()
+        if not (waits or self.location == _MEMORY):
+            yield
+            return
+        own = threading.get_ident()
+        self._inside.add(own)
+        try:
+            yield
+        finally:
+            self._inside.discard(own)
+
+    def _check_outside(self) -> None:
+        if threading.get_ident() in self._inside:
+            raise ConflictError(
+                "this thread is inside a transaction of this ledger",
+                code="ERR_TRANSACTION_OPEN",
+                hint="Call the transaction, not the ledger, or end it first.",
+            )
+
     def check_writable(self) -> None:
         """Refuse as a write would be refused now; nothing is written."""
         self._context.store.write(lambda tx: tx.size(), self._context.clock)
+
+    def _read_at(self, as_of: Any, as_of_index: Any, ask: Callable[[Reader, int | None], T]) -> T:
+        """Ask what held at a moment of the ledger's axis."""
+        wanted, index = read_as_of(as_of, as_of_index)
+        clock = self._context.clock
+        return self._read(lambda reader: ask(reader, find_moment(reader, wanted, index, clock)))
 
     def describe(self) -> dict[str, Any]:
         """Facts about this ledger for a person: where it is, how large, what clock it runs on."""

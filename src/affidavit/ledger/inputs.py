@@ -35,6 +35,7 @@ TASKS_MAX: Final = 500
 # Sizes count bytes and are checked below; JSON Schema counts characters, so there it is a hint.
 Name = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": NAME_BYTES_MAX})]
 Text = Annotated[str, Meta(extra_json_schema={"minLength": 1})]
+MaybeEmpty = Annotated[str, Meta(extra_json_schema={"minLength": 0})]
 Note = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": NOTE_BYTES_MAX})]
 Index = Annotated[int, Meta(ge=0, le=INTEGER_MAX)]
 TextBytes = Annotated[int, Meta(ge=1, le=PAYLOAD_BYTES_MAX)]
@@ -233,7 +234,7 @@ class ProveGrowth(Struct, frozen=True, forbid_unknown_fields=True):
 
 Schema = TypeVar("Schema", bound=Struct)
 
-_TEXTS: Final = frozenset(("content", "description"))
+_TEXTS: Final = frozenset(("content", "description", "error_msg"))
 _NOTES: Final = frozenset(("intent", "place", "reason", "title"))
 _ENUMS: Final = frozenset(("type", "status", "state", "to", "how"))
 _PATH = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
@@ -275,6 +276,8 @@ def _check_strings(value: Struct, place: str) -> None:
                 check_name(text, place + name)
     for name, limit in texts:
         if isinstance(text := getattr(value, name), str):
+            if not text and type(value).__annotations__[name] == "MaybeEmpty":
+                continue
             if not text and name == "content":
                 raise invalid(place + name, "thought content must be non-empty")
             check_text(text, place + name, limit)

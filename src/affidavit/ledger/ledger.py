@@ -7,15 +7,70 @@ answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
 from affidavit.ledger.calls.decisions import Decisions
 from affidavit.ledger.calls.exports import Exports
 from affidavit.ledger.calls.log import Log
 from affidavit.ledger.calls.proof import Proof
+from affidavit.ledger.calls.proposals import Proposals
 from affidavit.ledger.calls.sessions import Sessions
 from affidavit.ledger.calls.settings import Settings
 from affidavit.ledger.calls.signing import Signing
 from affidavit.ledger.calls.tasks import Tasks
+from affidavit.ledger.calls.tool_calls import ToolCalls
+from affidavit.ledger.calls.turns import Turns
+from affidavit.ledger.context import Context
+from affidavit.ledger.inputs import read_bool
+from affidavit.ledger.transactions import Held, hold_snapshot, hold_writer
+
+T = TypeVar("T")
 
 
-class Ledger(Decisions, Sessions, Tasks, Log, Proof, Exports, Signing, Settings):
+class Ledger(
+    Decisions, Sessions, Tasks, Log, Proof, Exports, Signing, Settings, Turns, ToolCalls, Proposals
+):
     """A handle on one ledger; close it, or use it in a `with` block."""
+
+    @contextmanager
+    def transaction(self, *, write: bool = True) -> Iterator[Transaction]:
+        """Several calls as one unit, all or nothing; with `write=False` reads of one snapshot.
+
+        Any error, or `abort()`, undoes all of it and ends it. It holds the write lock, for at most
+        10 seconds: other writers wait that long.
+        """
+        hold = hold_writer if read_bool(write, "write") else hold_snapshot
+        with self._within(waits=write), hold(self._context) as (context, held):
+            yield Transaction(context, held)
+        if write:
+            self._note_write()
+
+
+class Transaction(Ledger):
+    """A ledger's calls inside one transaction; its writes are seen here before anywhere else."""
+
+    def __init__(self, context: Context, held: Held) -> None:
+        super().__init__(context, held.end)
+        self._held = held
+
+    def __getattribute__(self, name: str) -> Any:
+        """Every public call ends the transaction when it fails, also when nobody tells."""
+        found = super().__getattribute__(name)
+        if name.startswith("_") or name == "abort" or not callable(found):
+            return found
+        return partial(_ending_on_error, self._held, found)
+
+    def abort(self) -> None:
+        """Undo everything; later calls are refused."""
+        self._held.abort()
+
+
+def _ending_on_error(held: Held, call: Callable[..., T], *args: Any, **given: Any) -> T:
+    try:
+        return call(*args, **given)
+    except BaseException as error:
+        held.end(f"{type(error).__name__} in it")
+        raise

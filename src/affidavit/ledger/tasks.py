@@ -151,7 +151,7 @@ def _append(
     row = task_row(tx.size(), entry, payloads, before)
     index = tx.append(encode_entry(*entry), row)
     if before is not None:
-        tx.supersede(before.log_index, index)
+        tx.supersede(before, index)
     return tx.with_texts(row)
 
 

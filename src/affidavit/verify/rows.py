@@ -15,7 +15,7 @@ from affidavit.core.views import (
     find_differing,
     payload_columns,
 )
-from affidavit.core.views.payload import Payload
+from affidavit.core.views.payload import Payload, payload_column, read_payload
 from affidavit.core.views.sessions import SessionRow
 from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.errors import InputError
@@ -127,7 +127,7 @@ class RowCheck:
         if raw is None:
             return ""
         actual = view.row._make(raw)
-        payloads = {name: _payload(actual, name) for name in payload_columns(read.kind)}
+        payloads = {name: read_payload(actual, name) for name in payload_columns(read.kind)}
         for name, payload in payloads.items():
             committed = read.body.get(name)
             if committed is not None and not _is_payload_of(committed, payload):
@@ -223,13 +223,14 @@ class RowCheck:
             committed = read.body.get(name)
             if committed is None:
                 continue
-            payload = found[name] = _payload(actual, name)
+            payload, place = read_payload(actual, name), f"{table}.{payload_column(name)}"
+            found[name] = payload
             self.checked["payloads"] += 1
             if payload.text is None:
-                self._findings.add("payload_lost", index, f"{table}.{name}", f"{name} is gone")
+                self._findings.add("payload_lost", index, place, f"{name} is gone")
             elif not _is_payload_of(committed, payload):
                 said = f"{name} is not what was committed to"
-                self._findings.add("payload_mismatch", index, f"{table}.{name}", said)
+                self._findings.add("payload_mismatch", index, place, said)
         return found
 
     def _true_end(self, expected: SessionRow, actual: Any) -> dict[str, Any]:
@@ -256,10 +257,6 @@ class RowCheck:
         """Rows behind the last entry."""
         for cursor in self._cursors.values():
             cursor.finish()
-
-
-def _payload(row: Any, name: str) -> Payload:
-    return Payload(getattr(row, name, None), getattr(row, f"{name}_salt", None))
 
 
 def _is_payload_of(committed: Any, payload: Payload) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from affidavit.core.entry import decode_entry
 from affidavit.core.views import View, payload_columns
+from affidavit.core.views.payload import payload_values
 from affidavit.errors import InputError
 from affidavit.verify.findings import Findings
 from affidavit.verify.ports import LedgerSource, Repairer
@@ -41,8 +42,8 @@ class Versions:
         self._max = versions_max
         self._newest: dict[tuple[str, ...], Version] = {}
         self._forgot = forgot
-        names = {name for kind in view.kinds for name in payload_columns(kind)}
-        self._no_texts = {f"{name}{end}": None for name in names for end in ("", "_salt")}
+        fields = tuple({name for kind in view.kinds for name in payload_columns(kind)})
+        self._no_texts = payload_values(fields, {})
 
     def before(self, name: tuple[str, ...], index: int) -> Version | None:
         """The version of a thing before an entry."""

@@ -19,11 +19,20 @@ from affidavit.core.entry import Entry
 from affidavit.core.kinds import PAYLOAD_FIELDS
 from affidavit.core.views.calls import CallRow, call_row
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
+from affidavit.core.views.proposals import ProposalRow, find_proposal_misfit, proposal_row
 from affidavit.core.views.sessions import SealRow, SessionRow, seal_row, session_row
 from affidavit.core.views.settings import SettingRow, setting_row
 from affidavit.core.views.signing import KeyRow, OriginRow, key_row, origin_row
 from affidavit.core.views.tasks import TaskRow, find_task_misfit, task_row
 from affidavit.core.views.thoughts import ThoughtRow, thought_row
+from affidavit.core.views.tool_calls import (
+    ApprovalRow,
+    ToolCallRow,
+    approval_row,
+    find_tool_call_misfit,
+    tool_call_row,
+)
+from affidavit.core.views.turns import TurnRow, find_turn_misfit, turn_row
 
 Payloads = Mapping[str, Payload]
 # From an entry, its index, its payloads and the version before it, where there is one.
@@ -99,9 +108,29 @@ VIEWS: Final = (
             index, entry, payloads.get("args_sha256", NO_PAYLOAD)
         ),
     ),
+    View(
+        TurnRow, "conversation_turns", "turns", ("turn.asserted", "turn.retracted"),
+        turn_row, ("superseded_by",), (("id", "id"),), find_turn_misfit,
+    ),
+    View(
+        ToolCallRow, "tool_calls", "tool_calls",
+        ("tool_call.requested", "tool_call.completed", "tool_call.failed", "tool_call.late"),
+        tool_call_row, ("superseded_by",),
+        (("request_id", "request_id"), ("call_id", "call_id")), find_tool_call_misfit,
+    ),
+    View(
+        ProposalRow, "code_edit_proposals", "proposals",
+        ("proposal.created", "proposal.decided", "proposal.applied", "proposal.reverted"),
+        proposal_row, ("superseded_by",), (("request_id", "request_id"),), find_proposal_misfit,
+    ),
+    View(
+        ApprovalRow, "approvals", "approvals", ("approval.decided",),
+        lambda index, entry, payloads, _: approval_row(index, entry, payloads),
+    ),
 )  # fmt: skip
 
-Row = ThoughtRow | SessionRow | SealRow | TaskRow | SettingRow | KeyRow | OriginRow | CallRow
+# A row of any view: a named tuple that begins with the index of its entry.
+Row = tuple[Any, ...]
 
 TABLES: Final[dict[type[Any], str]] = {view.row: view.table for view in VIEWS}
 # The view an entry of a kind has its row in; `session.ended` only sets links.
@@ -112,7 +141,7 @@ SESSION_VIEWS: Final = tuple(view for view in VIEWS if "session_id" in view.row.
 LINKS: Final[dict[str, tuple[str, ...]]] = {view.table: view.links for view in VIEWS if view.links}
 
 
-def find_differing(actual: Row, expected: Row) -> Iterator[str]:
+def find_differing(actual: Any, expected: Any) -> Iterator[str]:
     """The columns in which two rows differ, in value or in type: 1.0 is not what was written."""
     for name, is_value, must_be in zip(actual._fields, actual, expected, strict=True):
         if is_value != must_be or type(is_value) is not type(must_be):
@@ -120,10 +149,10 @@ def find_differing(actual: Row, expected: Row) -> Iterator[str]:
 
 
 def payload_columns(kind: str) -> tuple[str, ...]:
-    """The columns of a kind's row that hold payloads, each with a `_salt` column beside it."""
+    """The payload fields of a kind's body, each with a column for its text and one for its salt."""
     return PAYLOAD_FIELDS.get(kind, ())
 
 
 def text_columns(kind: str) -> tuple[str, ...]:
-    """The columns of a kind's row that hold what somebody wrote freely."""
+    """The payload fields of a kind, a record's content among them."""
     return ("content",) if kind == "thought.recorded" else payload_columns(kind)

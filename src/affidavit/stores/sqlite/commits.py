@@ -38,12 +38,18 @@ def surely(step: Callable[[], None]) -> None:
 class Request:
     """One caller's unit of work and, later, its outcome."""
 
-    __slots__ = ("clock", "deferred", "done", "error", "result", "since", "unit", "wake")
+    __slots__ = ("alone", "clock", "deferred", "done", "error", "result", "since", "unit", "wake")
 
     def __init__(
-        self, unit: Callable[[Any], Any], clock: Callable[[], int], *, deferred: bool = False
+        self,
+        unit: Callable[[Any], Any],
+        clock: Callable[[], int],
+        *,
+        deferred: bool = False,
+        alone: bool = False,
     ) -> None:
         self.unit = unit
+        self.alone = alone
         self.clock = clock
         # Nobody waits for it.
         self.deferred = deferred
@@ -128,6 +134,8 @@ class CommitQueue:
         try:
             with self._mutex:
                 while self._waiting and len(batch) < BATCH_MAX:
+                    if own.alone or self._waiting[0].alone:
+                        break
                     batch.append(self._waiting.popleft())
                 # What was deferred happened before.
                 while self._later and len(batch) < BATCH_MAX:

@@ -83,7 +83,11 @@ SELECT session_id FROM sessions WHERE ended_index IS NULL
   AND max(at,
     coalesce((SELECT at FROM thought_records INDEXED BY idx_trail_session
       WHERE thought_records.session_id = sessions.session_id
-      ORDER BY log_index DESC LIMIT 1), 0)) < ?
+      ORDER BY log_index DESC LIMIT 1), 0),
+    coalesce((SELECT max(at) FROM conversation_turns INDEXED BY idx_turns_session
+      WHERE conversation_turns.session_id = sessions.session_id), 0),
+    coalesce((SELECT max(at) FROM tool_calls INDEXED BY idx_tool_calls_session
+      WHERE tool_calls.session_id = sessions.session_id), 0)) < ?
 ORDER BY log_index;
 
 -- name: end_session
@@ -121,8 +125,9 @@ SELECT * FROM task_versions WHERE log_index = ?;
 -- name: task_version_indices
 SELECT log_index FROM task_versions WHERE id = ? ORDER BY log_index;
 
--- name: supersede
-UPDATE task_versions SET superseded_by = ? WHERE log_index = ?;
+-- name: approvals
+-- Who decided about a tool call, oldest first.
+SELECT * FROM approvals WHERE request_id = ? AND call_id = ? ORDER BY log_index;
 
 -- name: setting_changes
 -- The view only says where the log has them: a row that belongs to no entry changes no setting.

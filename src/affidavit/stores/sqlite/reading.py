@@ -13,13 +13,15 @@ from affidavit.core.lifecycle import TERMINAL_STATES
 from affidavit.core.merkle import Digest, Node, complete_levels
 from affidavit.core.tile import TILE_HEIGHT
 from affidavit.core.views import SESSION_VIEWS, TABLES, VIEW_OF_KIND, text_columns
-from affidavit.core.views.payload import Payload
+from affidavit.core.views.payload import Payload, payload_column, read_payload
 from affidavit.core.views.sessions import SealRow, SessionRow
 from affidavit.core.views.tasks import TaskRow
 from affidavit.core.views.thoughts import ThoughtRow
+from affidavit.core.views.tool_calls import ApprovalRow
 from affidavit.errors import InputError, IntegrityViolation
 from affidavit.ledger.ports import KeyUse, SessionEntry, SessionHead, TaskFilter, TaskTip
 from affidavit.stores.sqlite.failures import SAYS_MORE
+from affidavit.stores.sqlite.observations import Observations
 from affidavit.stores.sqlite.queries import load_queries
 
 LOG_TREE: Final = 0
@@ -38,7 +40,7 @@ SESSION_ENTRIES: Final = " UNION ".join(
 )
 
 
-class SqliteReader:
+class SqliteReader(Observations):
     """Answers from one transaction of one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -49,7 +51,8 @@ class SqliteReader:
         return self._execute(self._sql[name], values).fetchone()
 
     def _all(self, name: str, *values: Any) -> list[Any]:
-        return self._execute(self._sql[name], values).fetchall()
+        found: list[Any] = self._execute(self._sql[name], values).fetchall()
+        return found
 
     def head(self) -> tuple[int, int]:
         """The index and the time of the newest entry; (-1, 0) before there is one."""
@@ -107,7 +110,7 @@ class SqliteReader:
         names = text_columns(kind)
         if not names:
             return {}
-        columns = ", ".join(f"substr(CAST({name} AS BLOB), 1, ?)" for name in names)
+        columns = ", ".join(f"substr(CAST({payload_column(name)} AS BLOB), 1, ?)" for name in names)
         sql = f"SELECT {columns} FROM {VIEW_OF_KIND[kind].table} WHERE log_index = ?"
         row = self._execute(sql, [*[bytes_max] * len(names), index]).fetchone()
         return dict(zip(names, row or [None] * len(names), strict=True))
@@ -317,6 +320,10 @@ class SqliteReader:
         """Every entry of a task."""
         return [index for (index,) in self._all("task_version_indices", task_id)]
 
+    def approvals(self, name: tuple[str, str]) -> list[ApprovalRow]:
+        """Who decided about a tool call, oldest first."""
+        return [ApprovalRow._make(row) for row in self._all("approvals", *name)]
+
     def erasures(self) -> list[tuple[int, Entry]]:
         """Every entry that erased payloads, oldest first."""
         found = ((index, _read(entry, index)) for index, entry in self._all("erasures"))
@@ -343,7 +350,8 @@ def _row_payloads(row: Any) -> dict[str, Payload]:
         # Nobody can record an empty content: where it is empty it was erased, or it is lost.
         return {"content": Payload(row.content or None, None)}
     names = [name for name in row._fields if f"{name}_salt" in row._fields]
-    return {name: Payload(getattr(row, name), getattr(row, f"{name}_salt")) for name in names}
+    fields = [name.removesuffix("_json") for name in names]
+    return {field: read_payload(row, field) for field in fields}
 
 
 def _read(data: Any, index: int) -> Entry:

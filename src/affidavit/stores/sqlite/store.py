@@ -125,6 +125,12 @@ class SqliteStore:
         with contextlib.suppress(AffidavitError):
             self._queue.flush()
 
+    def write_alone(self, unit: Callable[[Writer], T], clock: Clock) -> T:
+        """Run a unit once, in a commit of its own: it may wait for its caller."""
+        self._check_writable()
+        result: T = self._queue.submit(Request(unit, clock, alone=True))
+        return result
+
     def _check_writable(self) -> None:
         if self.readonly:
             raise ConflictError(

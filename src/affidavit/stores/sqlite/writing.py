@@ -9,7 +9,7 @@ from typing import Any, Final
 from affidavit.core.merkle import Digest, complete_levels, leaf_hash
 from affidavit.core.moment import AT_US_MAX
 from affidavit.core.tile import TILE_HEIGHT, TILE_WIDTH
-from affidavit.core.views import TABLES, Row
+from affidavit.core.views import TABLES, VIEWS, Row
 from affidavit.core.views.sessions import SealRow, SessionRow
 from affidavit.core.views.settings import SettingRow
 from affidavit.core.views.thoughts import ThoughtRow
@@ -23,6 +23,11 @@ from affidavit.verify.findings import ChainReport
 _INSERT: Final = {
     kind: f"INSERT INTO {table} VALUES ({', '.join('?' * len(kind._fields))})"
     for kind, table in TABLES.items()
+}
+_SUPERSEDE: Final = {
+    view.row: f"UPDATE {view.table} SET superseded_by = ? WHERE log_index = ?"
+    for view in VIEWS
+    if view.key
 }
 _TIPS_MAX = 10_000
 
@@ -174,10 +179,10 @@ class SqliteWriter(SqliteReader):
         self._execute(self._sql["end_session"], values)
         self._tips.sessions.pop(row.session_id, None)
 
-    def supersede(self, old_index: int, by: int) -> None:
-        """Link a version of a task to the next one."""
+    def supersede(self, row: Any, by: int) -> None:
+        """Link a version to the next one."""
         self.writes += 1
-        self._execute(self._sql["supersede"], (by, old_index))
+        self._execute(_SUPERSEDE[type(row)], (by, row.log_index))
 
     def add_levels(self, tree: int, levels: Sequence[Sequence[Digest]]) -> None:
         """Keep the inner nodes of a sealed session's tree, level 1 first."""

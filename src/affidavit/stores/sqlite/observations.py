@@ -1,0 +1,134 @@
+"""Reading versions: what is in force of a thing, now or as of a moment, by key and in lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from affidavit.core.entry import read_at
+from affidavit.core.views import View
+from affidavit.ledger.ports import Listing
+
+_ALWAYS: Final = 2**62
+
+
+@cache
+def _by_key(view: View, *, past: bool) -> str:
+    keys = " AND ".join(f"{column} = ?" for column, _ in view.key)
+    until = " AND at <= ?" if past else ""
+    return (
+        f"SELECT * FROM {view.table} WHERE {keys}{until} AND superseded_by IS NOT log_index"
+        " ORDER BY at DESC, log_index DESC LIMIT 1"
+    )
+
+
+class Observations:
+    """The part of a reader that knows versions."""
+
+    _execute: Callable[..., Any]
+
+    def find_version(self, view: View, name: tuple[str, ...], moment: int | None) -> Any:
+        """The row of a thing that was in force at a moment; None where it never was."""
+        if moment is None:
+            found = self._execute(_by_key(view, past=False), name).fetchone()
+        else:
+            found = self._execute(_by_key(view, past=True), (*name, moment)).fetchone()
+        return None if found is None else view.row._make(found)
+
+    def versions(self, view: View, name: tuple[str, ...]) -> list[Any]:
+        """Every row of a thing, in log order."""
+        keys = " AND ".join(f"{column} = ?" for column, _ in view.key)
+        sql = f"SELECT * FROM {view.table} WHERE {keys} ORDER BY at, log_index"
+        return [view.row._make(row) for row in self._execute(sql, name)]
+
+    def version_at(self, view: View, index: int) -> Any:
+        """The row an entry made; None where it made none of this kind."""
+        sql = f"SELECT * FROM {view.table} WHERE log_index = ?"
+        found = self._execute(sql, (index,)).fetchone()
+        return None if found is None else view.row._make(found)
+
+    def at_of(self, index: int) -> int:
+        """The time of an entry."""
+        sql = "SELECT substr(entry, 1, 40) FROM log WHERE log_index = ?"
+        row = self._execute(sql, (index,)).fetchone()
+        return 0 if row is None else read_at(row[0])
+
+    def end_of(self, moment: int) -> int:
+        """How many entries the log had at a moment, found by halving."""
+        low, high = 0, self.size()
+        while low < high:
+            middle = (low + high) // 2
+            if self.at_of(middle) <= moment:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def size(self) -> int:
+        """How many entries the log has."""
+        raise NotImplementedError
+
+    def list_versions(self, wanted: Listing) -> list[Any]:
+        """A page of what was in force, in the order of its index."""
+        end = None if wanted.moment is None else self.end_of(wanted.moment)
+        sql, values = list_statement(wanted, end)
+        return [wanted.view.row._make(row) for row in self._execute(sql, values)]
+
+
+def list_statement(wanted: Listing, end: int | None) -> tuple[str, list[Any]]:
+    """The statement of a list, and its values; `end` is the size of the log at its moment."""
+    where, values = ["superseded_by IS NULL"], []
+    if end is not None:
+        where = ["log_index < ?", "(superseded_by IS NULL OR superseded_by >= ?)"]
+        values += [end, end]
+    where += wanted.fixed
+    for column, value in wanted.equal.items():
+        where.append(f"{column} = ?")
+        values.append(value)
+    time, tie = wanted.order
+    for column, comparison, value in (
+        (time, ">=", wanted.since_ms),
+        (time, "<", wanted.until_ms),
+    ):
+        if value is not None:
+            where.append(f"{column} {comparison} ?")
+            values.append(value)
+    if wanted.after is not None:
+        where.append(f"({time}, {tie}) {'<' if wanted.newest_first else '>'} (?, ?)")
+        values += wanted.after
+    direction = "DESC" if wanted.newest_first else "ASC"
+    index = _index_of(wanted, past=end is not None)
+    sql = (
+        f"SELECT * FROM {wanted.view.table} INDEXED BY {index} WHERE {' AND '.join(where)}"
+        f" ORDER BY {time} {direction}, {tie} {direction} LIMIT ?"
+    )
+    return sql, [*values, wanted.limit]
+
+
+# Which index a list walks: that of the first column it names here, else that of its time.
+_INDEXES: Final = {
+    "conversation_turns": {
+        "message_id": "idx_turns_message",
+        "thread_id": "idx_turns_thread",
+        "session_id": "idx_turns_session",
+        "": "idx_turns_time",
+    },
+    "tool_calls": {
+        "request_id": "idx_tool_calls_request",
+        "parent_id": "idx_tool_calls_parent",
+        "session_id": "idx_tool_calls_session",
+        "status": "idx_tool_calls_status",
+        "tool_name": "idx_tool_calls_tool",
+        "vendor": "idx_tool_calls_vendor",
+        "": "idx_tool_calls_time",
+    },
+    "code_edit_proposals": {"status": "idx_proposals_status", "": "idx_proposals_time"},
+}
+
+
+def _index_of(wanted: Listing, *, past: bool) -> str:
+    known = _INDEXES[wanted.view.table]
+    # The index of states holds what is in force now alone.
+    named = (name for name in known if name in wanted.equal and not (past and name == "status"))
+    return known[next(named, "")]
