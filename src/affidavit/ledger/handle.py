@@ -16,7 +16,7 @@ from affidavit.errors import ConflictError, StoreError
 from affidavit.ledger import checkpoints, idempotency, served
 from affidavit.ledger.context import Context
 from affidavit.ledger.inputs import read_id
-from affidavit.ledger.moments import find_moment, read_as_of
+from affidavit.ledger.moments import find_moment, is_settled, read_as_of
 from affidavit.ledger.ports import Reader, Writer
 
 T = TypeVar("T")
@@ -179,6 +179,10 @@ class Handle:
         wanted, index = read_as_of(as_of, as_of_index)
         clock = self._context.clock
         return self._read(lambda reader: ask(reader, find_moment(reader, wanted, index, clock)))
+
+    def settled(self, as_of: Any = None, *, as_of_index: int | None = None) -> bool:
+        """Whether an entry later than a moment is committed: answers as of it never change."""
+        return self._read_at(as_of, as_of_index, is_settled)
 
     def describe(self) -> dict[str, Any]:
         """Facts about this ledger for a person: where it is, how large, what clock it runs on."""

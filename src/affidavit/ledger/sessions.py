@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from affidavit.core.entry import Entry, Source, commitment, encode_entry
 from affidavit.core.merkle import complete_levels, levels_root
 from affidavit.core.moment import render_time
@@ -229,16 +231,39 @@ def get_root(reader: Reader, session_id: str) -> Seal:
     )
 
 
+def describe_as_of(reader: Reader, row: SessionRow, end: int) -> Session:
+    """A session as it was when the log had so many entries."""
+    seal = reader.find_seal(row.session_id)
+    if seal is not None and seal.log_index >= end:
+        seal = None
+    if row.ended_index is not None and row.ended_index >= end:
+        row = row._replace(ended_index=None, ended_at=None, end_reason=None)
+    return results.session(row, seal, reader.record_count(row.session_id, end))
+
+
+def list_sessions_as_of(reader: Reader, wanted: ListSessions, end: int) -> list[Session]:
+    """Sessions as they were when the log had so many entries, newest first."""
+    before = min(end, _place(reader, wanted))
+    rows = reader.sessions(
+        task_id=wanted.task_id, state=None, continues=wanted.continues, before=before, limit=None
+    )
+    found = (describe_as_of(reader, row, end) for row in rows)
+    return list(islice((s for s in found if wanted.state in (None, s.state)), wanted.limit))
+
+
+def _place(reader: Reader, wanted: ListSessions) -> int:
+    if wanted.after is None:
+        return 2**62
+    return _existing(reader, wanted.after, "after").log_index
+
+
 def list_sessions(reader: Reader, wanted: ListSessions) -> list[Session]:
     """Sessions, newest first; `after` is the id of the last one already seen."""
-    before = 2**62
-    if wanted.after is not None:
-        before = _existing(reader, wanted.after, "after").log_index
     rows = reader.sessions(
         task_id=wanted.task_id,
         state=wanted.state,
         continues=wanted.continues,
-        before=before,
+        before=_place(reader, wanted),
         limit=wanted.limit,
     )
     return [describe(reader, row) for row in rows]

@@ -211,14 +211,15 @@ def _invalid_transition(
     )
 
 
-def list_tasks(reader: Reader, wanted: ListTasks) -> TaskList:
-    """A page of tasks, oldest first."""
+def list_tasks(reader: Reader, wanted: ListTasks, moment: int | None = None) -> TaskList:
+    """A page of tasks as they are, or were at a moment, oldest first."""
     by_project = wanted.project_id is not UNSET
     chosen = TaskFilter(
         status=wanted.status,
         project_id=wanted.project_id if by_project else None,  # type: ignore[arg-type]
         by_project=by_project,
         include_deleted=wanted.include_deleted,
+        end=None if moment is None else reader.end_of(moment),
     )
     return _page(reader, chosen, wanted.limit, wanted.offset)
 

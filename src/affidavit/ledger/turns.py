@@ -59,7 +59,7 @@ def retract_turn(
     before: TurnRow | None = tx.find_version(TURNS, (given.id,), None)
     if before is None:
         raise InputError(
-            f"there is no turn {given.id}",
+            f"id: there is no turn {given.id}",
             code="ERR_NOT_FOUND",
             hint="List the turns to see their ids.",
             field="id",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from affidavit.ledger import checkpoints, redaction, results, sessions, thoughts
@@ -62,15 +64,25 @@ class Sessions(Handle):
 
         return self._write(given, unit, _replay_start, idempotency_key)
 
-    def get_session(self, session_id: str = REQUIRED) -> Session | None:
-        """A session by its id, or None."""
+    def get_session(
+        self,
+        session_id: str = REQUIRED,
+        as_of: Any = None,
+        *,
+        as_of_index: int | None = None,
+    ) -> Session | None:
+        """A session by its id, as it is or was, or None."""
         name = read_id(session_id, "session_id")
 
-        def ask(reader: Reader) -> Session | None:
+        def ask(reader: Reader, moment: int | None) -> Session | None:
             row = reader.find_session(name)
-            return None if row is None else sessions.describe(reader, row)
+            if row is None or (moment is not None and row.at > moment):
+                return None
+            if moment is None:
+                return sessions.describe(reader, row)
+            return sessions.describe_as_of(reader, row, reader.end_of(moment))
 
-        return self._read(ask)
+        return self._read_at(as_of, as_of_index, ask)
 
     def list_sessions(
         self,
@@ -80,6 +92,8 @@ class Sessions(Handle):
         continues: str | None = None,
         after: str | None = None,
         limit: int | None = None,
+        as_of: Any = None,
+        as_of_index: int | None = None,
     ) -> list[Session]:
         """Sessions, newest first; `after` is the id of the last one already seen."""
         wanted = read_input(
@@ -92,7 +106,13 @@ class Sessions(Handle):
                 "limit": limit,
             },
         )
-        return self._read(lambda reader: sessions.list_sessions(reader, wanted))
+
+        def ask(reader: Reader, moment: int | None) -> list[Session]:
+            if moment is None:
+                return sessions.list_sessions(reader, wanted)
+            return sessions.list_sessions_as_of(reader, wanted, reader.end_of(moment))
+
+        return self._read_at(as_of, as_of_index, ask)
 
     def seal_session(
         self, session_id: str = REQUIRED, *, idempotency_key: str | None = None

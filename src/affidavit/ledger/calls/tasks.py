@@ -22,6 +22,7 @@ from affidavit.ledger.inputs import (
 )
 from affidavit.ledger.ports import Reader, Writer
 from affidavit.ledger.results import Task, TaskList
+from affidavit.ledger.versions import TASKS
 
 
 class Tasks(Handle):
@@ -62,17 +63,19 @@ class Tasks(Handle):
     def _salts(self) -> tuple[bytes, bytes]:
         return self._context.new_salt(), self._context.new_salt()
 
-    def get_task(self, id: str = REQUIRED) -> Task | None:
-        """A task by its id; None where there is none or it is deleted."""
+    def get_task(
+        self, id: str = REQUIRED, as_of: Any = None, *, as_of_index: int | None = None
+    ) -> Task | None:
+        """A task by its id, as it is or was; None where there is none or it is deleted."""
         task_id = read_id(id)
 
-        def ask(reader: Reader) -> Task | None:
-            row = reader.find_task(task_id)
+        def ask(reader: Reader, moment: int | None) -> Task | None:
+            row: TaskRow | None = reader.find_version(TASKS, (task_id,), moment)
             if row is None or row.deleted_at is not None:
                 return None
             return results.task(reader.with_texts(row))
 
-        return self._read(ask)
+        return self._read_at(as_of, as_of_index, ask)
 
     def update_task(
         self,
@@ -150,6 +153,8 @@ class Tasks(Handle):
         limit: int = 100,
         offset: int = 0,
         include_deleted: bool = False,
+        as_of: Any = None,
+        as_of_index: int | None = None,
     ) -> TaskList:
         """A page of tasks, oldest first; project_id=None means without a project."""
         wanted = read_input(
@@ -162,7 +167,9 @@ class Tasks(Handle):
                 "include_deleted": include_deleted,
             },
         )
-        return self._read(lambda reader: tasks.list_tasks(reader, wanted))
+        return self._read_at(
+            as_of, as_of_index, lambda reader, moment: tasks.list_tasks(reader, wanted, moment)
+        )
 
     def next_actions(self) -> TaskList:
         """Every task that is neither done nor cancelled, oldest first."""

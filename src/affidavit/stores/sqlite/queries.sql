@@ -113,7 +113,8 @@ ORDER BY 1;
 SELECT log_index FROM thought_records WHERE log_index >= 0 ORDER BY log_index DESC LIMIT ?;
 
 -- name: record_count
-SELECT count(*) FROM thought_records INDEXED BY idx_trail_session WHERE session_id = ?;
+SELECT count(*) FROM thought_records INDEXED BY idx_trail_session
+WHERE session_id = ? AND log_index < ?;
 
 -- name: task_now
 -- The newest version of a task.

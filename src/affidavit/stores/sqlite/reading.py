@@ -247,9 +247,9 @@ class SqliteReader(Observations):
         rows = self._execute(self._sql["session_entries"], values)
         return [SessionEntry(index, Digest(leaf), bool(own)) for index, leaf, own in rows]
 
-    def record_count(self, session_id: str) -> int:
-        """How many records a session has."""
-        return int(self._one("record_count", session_id)[0])
+    def record_count(self, session_id: str, end: int = _EVERYTHING) -> int:
+        """How many records a session has below an index."""
+        return int(self._one("record_count", session_id, end)[0])
 
     def find_seal(self, session_id: str) -> SealRow | None:
         """The seal of a session."""
@@ -295,9 +295,12 @@ class SqliteReader(Observations):
     def tasks(
         self, wanted: TaskFilter, limit: int | None, offset: int
     ) -> tuple[list[TaskRow], int]:
-        """Tasks as they are now, oldest first, and how many there are before paging."""
+        """Tasks as they are now or were, oldest first, and how many there are before paging."""
         where: list[str] = ["superseded_by IS NULL"]
         values: list[Any] = []
+        if wanted.end is not None:
+            where = ["log_index < ?", "(superseded_by IS NULL OR superseded_by >= ?)"]
+            values = [wanted.end, wanted.end]
         if not wanted.include_deleted:
             where.append("deleted_at IS NULL")
         if wanted.status is not None:
