@@ -7,8 +7,7 @@ answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,31 +21,32 @@ from affidavit.ledger.calls.settings import Settings
 from affidavit.ledger.calls.signing import Signing
 from affidavit.ledger.calls.tasks import Tasks
 from affidavit.ledger.calls.tool_calls import ToolCalls
+from affidavit.ledger.calls.transactions import Transactions
 from affidavit.ledger.calls.turns import Turns
 from affidavit.ledger.context import Context
-from affidavit.ledger.inputs import read_bool
-from affidavit.ledger.transactions import Held, hold_snapshot, hold_writer
+from affidavit.ledger.transactions import Held
 
 T = TypeVar("T")
 
 
 class Ledger(
-    Decisions, Sessions, Tasks, Log, Proof, Exports, Signing, Settings, Turns, ToolCalls, Proposals
+    Decisions,
+    Sessions,
+    Tasks,
+    Log,
+    Proof,
+    Exports,
+    Signing,
+    Settings,
+    Turns,
+    ToolCalls,
+    Proposals,
+    Transactions,
 ):
     """A handle on one ledger; close it, or use it in a `with` block."""
 
-    @contextmanager
-    def transaction(self, *, write: bool = True) -> Iterator[Transaction]:
-        """Several calls as one unit, all or nothing; with `write=False` reads of one snapshot.
-
-        Any error, or `abort()`, undoes all of it and ends it. It holds the write lock, for at most
-        10 seconds: other writers wait that long.
-        """
-        hold = hold_writer if read_bool(write, "write") else hold_snapshot
-        with self._within(waits=write), hold(self._context) as (context, held):
-            yield Transaction(context, held)
-        if write:
-            self._note_write()
+    def _lend(self, context: Context, held: Held) -> Transaction:
+        return Transaction(context, held)
 
 
 class Transaction(Ledger):

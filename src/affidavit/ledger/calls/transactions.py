@@ -1,0 +1,35 @@
+"""Several calls as one unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from affidavit.ledger.context import Context
+from affidavit.ledger.handle import Handle
+from affidavit.ledger.inputs import read_bool
+from affidavit.ledger.transactions import Held, hold_snapshot, hold_writer
+
+if TYPE_CHECKING:
+    from affidavit.ledger.ledger import Transaction
+
+
+class Transactions(Handle):
+    """Calls about transactions."""
+
+    @contextmanager
+    def transaction(self, *, write: bool = True) -> Iterator[Transaction]:
+        """Several calls as one unit, all or nothing; with `write=False` reads of one snapshot.
+
+        Any error, or `abort()`, undoes all of it and ends it. It holds the write lock, for at most
+        10 seconds: other writers wait that long.
+        """
+        hold = hold_writer if read_bool(write, "write") else hold_snapshot
+        with self._within(waits=write), hold(self._context) as (context, held):
+            yield self._lend(context, held)
+        if write:
+            self._note_write()
+
+    def _lend(self, context: Context, held: Held) -> Transaction:
+        raise NotImplementedError
