@@ -13,13 +13,13 @@ from hashlib import sha256
 
 import pytest
 
-from affidavit.apps.report.page_file import render_page
+from affidavit.apps.report.page_file import checking_script, render_page
 from affidavit.core.archive import encode_archive
 from affidavit.core.canonical import canonicalize_value
 from affidavit.verify.evidence import VERIFIED, VIOLATION, verify_evidence
 from affidavit.verify.trust import Trust
 from surfaces.browsing import Visit
-from surfaces.sworn import KEY, SwornSession, tell_story
+from surfaces.sworn import KEY, SwornSession, add_tool_call, tell_story
 
 STORY = tell_story()
 FIRST, SECOND, LAST = STORY.thoughts[0], STORY.thoughts[1], STORY.thoughts[-1]
@@ -347,3 +347,39 @@ def test_a_part_that_cannot_be_read_at_all_is_red_and_breaks_nothing_else(page):
             parts = STORY.parts()
             parts[place] = text
             assert page(parts)[1] == "broken", (place, text)
+
+
+FLIP = """async ([parts, step]) => {
+  const missed = [];
+  let count = 0;
+  for (const name of Object.keys(parts)) {
+    for (let at = count % step; at < parts[name].length; at += step) {
+      const text = parts[name];
+      const flipped = String.fromCharCode(text.charCodeAt(at) ^ 1);
+      const edited = { ...parts, [name]: text.slice(0, at) + flipped + text.slice(at + 1) };
+      const report = new Report();
+      await checkEvidence(await readEvidence(edited, report), report, () => {});
+      if (report.findings.length === 0) missed.push([name, at]);
+      count++;
+    }
+  }
+  return [count, missed];
+}"""
+
+
+def test_no_character_can_be_changed_unseen(browser, tmp_path):
+    """Of every part, each ninth character; the steps of parts begin at different places."""
+    story = SwornSession()
+    story.think("so it is")
+    add_tool_call(story, 1, "Bash", {"command": "ls"}, "x")
+    story.think("and so it was", "reflection")
+    story.seal()
+    file = tmp_path / "script.html"
+    file.write_text("<!DOCTYPE html><title>x</title>", encoding="utf-8")
+    tab = browser.new_page()
+    tab.goto(file.as_uri())
+    tab.add_script_tag(content=checking_script())
+    count, missed = tab.evaluate(FLIP, [story.parts(), 9])
+    tab.close()
+    assert count > 800
+    assert missed == []
