@@ -12,7 +12,7 @@ from typing import Any
 
 from affidavit.core.archive import decode_archive
 from affidavit.core.bundle import Evidence, RecordPath, Scope, SessionPart, Shown, encode_evidence
-from affidavit.core.canonical import canonicalize_value
+from affidavit.core.canonical import canonicalize_value, hex_digest
 from affidavit.core.canonical import encode_string as quote
 from affidavit.core.checkpoint import TreeHead, sign_checkpoint
 from affidavit.core.entry import Entry, Source, commitment, encode_entry
@@ -156,6 +156,7 @@ class SwornSession:
         )  # fmt: skip
 
 
+GREP = {"exit": 0, "stdout": "shop/retry.py:2\nshop/retry.py:9\n"}
 EDIT = {
     "file_path": "shop/retry.py",
     "old_string": "def charge(order):\n    send(new_id(), order)\n",
@@ -177,9 +178,10 @@ def add_tool_call(
         "parent_id": None, "vendor": "anthropic", "tool_name": tool, "args_form": "jcs",
         "started_at_ms": 1, "actor": "builder", "model": "m-1", "attributes": None,
     }  # fmt: skip
+    text = canonicalize_value(arguments)
     asked = story.named_entry(
-        "tool_call.requested", request, via="hook", args_sha256="0" * 64,
-        arguments=canonicalize_value(arguments),
+        "tool_call.requested", request, via="hook", arguments=text,
+        args_sha256=hex_digest(text.encode()),
     )  # fmt: skip
     end = {
         "request_id": request["request_id"], "call_id": request["call_id"], "latency_ms": 12,
@@ -187,7 +189,10 @@ def add_tool_call(
         "error_kind": None if ok else "exit", "error_msg": None, "outcome_form": "jcs",
     }  # fmt: skip
     kind = "tool_call.completed" if ok else "tool_call.failed"
-    done = story.named_entry(kind, end, via="hook", outcome=canonicalize_value(outcome))
+    text = canonicalize_value(outcome)
+    done = story.named_entry(
+        kind, end, via="hook", outcome=text, outcome_sha256=hex_digest(text.encode())
+    )
     return asked, done
 
 
@@ -202,7 +207,7 @@ def tell_story() -> SwornSession:
         via="hook", content="Some customers are charged twice. Please find out why.",
     )  # fmt: skip
     story.think("The retry sends a new request id, so both charges pass.", "analysis")
-    add_tool_call(story, 1, "Bash", {"command": "grep -rn new_id shop"}, "shop/retry.py:2")
+    add_tool_call(story, 1, "Bash", {"command": "grep -rn new_id shop"}, GREP)
     story.think("Reuse the id of the first try: the provider refuses a repeated one.")
     add_tool_call(story, 2, "Edit", EDIT, {"ok": True})
     proposal = {"request_id": "00000000-0000-4000-8000-000000000009", "confidence": "0.85"}

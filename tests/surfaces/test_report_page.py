@@ -93,6 +93,15 @@ def test_diffs_are_shown_as_diffs(told):
         assert change.locator(".added").all_text_contents() == added
 
 
+def test_what_a_tool_printed_is_shown_line_by_line(told):
+    visit, _ = told
+    card = visit.page.locator(".entry", has=visit.page.get_by_text("Tool call finished: Bash"))
+    assert card.locator(".text").all_text_contents()[:2] == [
+        "0", "shop/retry.py:2\nshop/retry.py:9\n",
+    ]  # fmt: skip
+    assert card.locator("a").first.get_attribute("href") == "#e4"
+
+
 def test_a_kind_nobody_knows_is_shown_as_it_is_written(told):
     visit, _ = told
     card = visit.page.locator(".entry", has=visit.page.get_by_text("weather.observed"))

@@ -33,7 +33,7 @@ async function showStory(evidence) {
   const requests = new Map();
   for (const entry of evidence.entries) {
     if (/^(tool_call\.requested|proposal\.created)$/.test(entry.kind)) {
-      requests.set(entry.body.request_id, entry);
+      requests.set(requestOf(entry.body), entry);
     }
   }
   let day = "";

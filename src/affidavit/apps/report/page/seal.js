@@ -178,7 +178,7 @@ function sayChains(counts) {
 }
 
 function many(count, noun) {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+  return `${Number(count).toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function sumUpSeal(walk, broken) {

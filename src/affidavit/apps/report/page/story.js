@@ -22,9 +22,14 @@ const UNTOLD = new Set([
 ]);
 const CODE = new Set(["arguments", "outcome", "attributes", "diffs"]);
 
+// What an answer has in common with what asked for it: calls of one request differ by call_id.
+function requestOf(body) {
+  return JSON.stringify([body.request_id, body.call_id]);
+}
+
 function describe(entry, requests) {
   const { kind, body } = entry;
-  const tool = body.tool_name ?? requests.get(body.request_id)?.body.tool_name;
+  const tool = body.tool_name ?? requests.get(requestOf(body))?.body.tool_name;
   let title = WORDS[kind] ?? null;
   if (kind === THOUGHT) title = capital(body.type);
   if (kind === "turn.asserted") title = `Turn: ${body.turn_kind}`;
@@ -90,7 +95,7 @@ function facts(entry, requests) {
 
 function factValue(key, value, entry, requests) {
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  const request = key === "request_id" ? requests.get(value) : undefined;
+  const request = key === "request_id" ? requests.get(requestOf(entry.body)) : undefined;
   if (request !== undefined && request.index !== entry.index) {
     return el("dd", "", link(request.index, `as asked in entry ${request.index}`));
   }
@@ -99,7 +104,7 @@ function factValue(key, value, entry, requests) {
   if (isTime) return el("dd", "", new Date(value).toISOString());
   if (key.endsWith("_ms")) return el("dd", "", safe(`${text} ms`));
   if (key === "redaction" && isObject(value)) {
-    return el("dd", "", safe(`${value.count} secrets removed before it was stored`));
+    return el("dd", "", safe(`${many(value.count, "secret")} removed before it was stored`));
   }
   return el("dd", isDigest(value) ? "digest" : "", safe(text));
 }
@@ -122,11 +127,21 @@ function body(name, text) {
   if (!CODE.has(name)) return [textBlock(text, name === "content" ? "said" : "")];
   const value = parseQuietly(text);
   const changes = findChanges(value);
-  if (changes.length > 0) {
+  const parts = changes.length > 0 ? changes.map(changeBlock) : longParts(value);
+  if (parts.length > 0) {
     const whole = el("details", "raw", el("summary", "", "as recorded"), textBlock(text, "code"));
-    return [...changes.map(changeBlock), whole];
+    return [...parts, whole];
   }
   return [textBlock(value === undefined ? text : pretty(value), "code")];
+}
+
+// What a program printed is read by its lines, not by the escapes of JSON.
+function longParts(value) {
+  const isLong = (one) => typeof one === "string" && one.includes("\n");
+  if (!isObject(value) || !Object.values(value).some(isLong)) return [];
+  return Object.entries(value).flatMap(([key, one]) => [
+    el("div", "label", safe(key)), textBlock(pretty(one), "code"),
+  ]);
 }
 
 // Only canonical text is set out: of any other, a reader of JSON may not see everything.
