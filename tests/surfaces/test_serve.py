@@ -64,7 +64,7 @@ def test_a_port_that_is_taken_is_a_clear_error(shared, run_cli, path):
 
 
 @pytest.mark.parametrize(
-    "host", ["0.0.0.0", "::", "192.0.2.1", "example.org", "", "127.0.0.1.example.org"]
+    "host", ["0.0.0.0", "::", "192.0.2.1", "example.org", "", "127.0.0.2", "127.0.0.1.example.org"]
 )
 def test_an_address_beyond_this_machine_is_refused(cli, path, host):
     ran = cli("serve", "--host", host, "--port", "0", "--json")
@@ -80,8 +80,14 @@ def test_a_port_that_is_none_is_refused(cli, port):
 
 
 def test_the_other_loopback_is_served_too():
-    with open_socket("::1", 0) as listening:
-        assert url_of(listening) == f"http://[::1]:{listening.getsockname()[1]}/"
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:  # a machine without IPv6 says so
+        with pytest.raises(affidavit.StoreError, match="::1 port 0 cannot be used"):
+            open_socket("::1", 0)
+    else:
+        with open_socket("::1", 0) as listening:
+            assert url_of(listening) == f"http://[::1]:{listening.getsockname()[1]}/"
     with open_socket("localhost", 0) as listening:
         assert url_of(listening) == f"http://127.0.0.1:{listening.getsockname()[1]}/"
 

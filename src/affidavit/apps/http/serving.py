@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import socket
 import sys
@@ -22,16 +21,27 @@ IDLE_SECONDS_MAX: Final = 15
 # How long an answer under way may still take once the server was told to stop.
 CLOSING_SECONDS_MAX: Final = 3
 CONNECTIONS_MAX: Final = 512
+# What may be asked for, by the names that the guard and the MCP endpoint answer under.
+_LOOPBACK: Final = {
+    "127.0.0.1": ("127.0.0.1", socket.AF_INET),
+    "::1": ("::1", socket.AF_INET6),
+    "localhost": ("127.0.0.1", socket.AF_INET),
+}
 
 
 def open_socket(host: str, port: int) -> socket.socket:
     """A listening socket on this machine's own address, and on no other."""
-    address = _loopback(host)
-    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    if host not in _LOOPBACK:
+        raise invalid(
+            "host",
+            f"{host!r:.100} is not this machine's own address: only loopback is served",
+            hint=f"One of {', '.join(_LOOPBACK)}; from elsewhere, reach it through ssh -L.",
+        )
+    address, family = _LOOPBACK[host]
     server = socket.socket(family, socket.SOCK_STREAM)
     try:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        server.bind((str(address), port))
+        server.bind((address, port))
         server.listen(socket.SOMAXCONN)
     except OSError as error:
         server.close()
@@ -41,20 +51,6 @@ def open_socket(host: str, port: int) -> socket.socket:
             hint="Is it running already? Choose another port, or any free one with --port 0.",
         ) from None
     return server
-
-
-def _loopback(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    try:
-        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
-    except ValueError:
-        address = ipaddress.ip_address("0.0.0.0")  # noqa: S104 - refused below, like any other name
-    if not address.is_loopback:
-        raise invalid(
-            "host",
-            f"{host!r:.100} is not this machine's own address: only loopback is served",
-            hint="Leave it out, or say 127.0.0.1 or ::1; reach it from elsewhere through ssh -L.",
-        )
-    return address
 
 
 def url_of(server: socket.socket) -> str:

@@ -16,6 +16,10 @@ from affidavit.verify.findings import Finding
 
 # A hook, a proxy or telemetry saw it happen; elsewhere, somebody told us.
 _SEEN: Final = frozenset(("hook", "proxy", "otlp"))
+_AUTHORS: Final = {
+    "none": "nobody vouches for its author",
+    "claimed": "its author is as the client named itself",
+}
 
 
 class Fact(NamedTuple):
@@ -91,7 +95,7 @@ def _describe_source(entry: LogEntry) -> str:
     parts = [f"came in by {entry.via}"]
     if entry.client:
         parts.append(f"from {entry.client}")
-    parts.append(f"author vouched for by {entry.auth}")
+    parts.append(_AUTHORS.get(str(entry.auth), f"its author known by {entry.auth}"))
     return ", ".join(parts)
 
 
