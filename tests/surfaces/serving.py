@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -72,6 +73,16 @@ class Server:
     def post(self, path: str) -> Reply:
         """A form of the page itself."""
         return self.ask("POST", path, {"Origin": f"http://{self.host}", "Content-Length": "0"})
+
+    def verify(self, address: str = "/verify") -> Reply:
+        """Press the button and wait for the verdict; answers with where that leads."""
+        pressed = self.post(address)
+        assert pressed.status == 303
+        end = time.monotonic() + 30
+        while "Verifying\u2026" in self.get("/verify").text:
+            assert time.monotonic() < end, "no verdict in half a minute"
+            time.sleep(0.1)
+        return pressed
 
     def stop(self, by: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """Tell it to stop; answers with its exit code and the rest of its standard output."""

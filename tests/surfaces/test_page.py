@@ -254,7 +254,7 @@ def test_an_empty_ledger_offers_the_sample_once_and_says_what_it_is(path, tmp_pa
         assert Page(server.get("/").text).links("form", "action") == ["/verify?back=%2F", "/sample"]
         with affidavit.open(path, readonly=True) as ledger:
             assert len(ledger) == 1, "looking at an empty ledger wrote to it"
-        assert server.post("/verify").status == 303
+        server.verify()
         assert "There is nothing to verify" in server.get("/verify").text
         for _ in range(2):
             assert server.post("/sample").headers["location"] == link("session", id=sample.SESSION)
@@ -284,25 +284,25 @@ def test_an_edited_record_turns_the_page_red_at_its_place(path, tmp_path):
         sample.load_sample(ledger)
     story = link("session", id=sample.SESSION)
     with serving(path, log=tmp_path / "log") as server:
-        server.post("/verify")
+        server.verify()
         assert 'class="good"' in server.get(story).text
         damage(path, "UPDATE thought_records SET content = 'A' WHERE log_index = 5")
         assert 'class="good"' in server.get(story).text, "nobody has verified again"
-        assert server.post(link("verify", back=story)).headers["location"] == story
+        assert server.verify(link("verify", back=story)).headers["location"] == story
         page = server.get(story).text
         assert 'class="bad"' in page
         assert "payload_mismatch" in page
         assert 'href="/entry?index=5"' in page
         assert re.findall(r'id="entry-(\d+)" class="[^"]* broken"', page) == ["5"]
         damage(path, "UPDATE log SET entry = x'00ff' WHERE log_index = 4")
-        server.post("/verify")
+        server.verify()
         page = check_harmless(server.get(story).text)
         assert "entry 4 of the log is damaged" in page.words
         broken = [attrs["id"] for _, attrs in page.tags if "broken" in (attrs.get("class") or "")]
         assert {"entry-4", "entry-5"} <= set(broken)
         assert "entry_" in check_harmless(server.get("/entry?index=4").text).words
         damage(path, "DELETE FROM log WHERE log_index = 3")
-        server.post("/verify")
+        server.verify()
         assert "entry 3 is missing" in server.get(story).text
         assert server.get("/").status == 200
 
@@ -324,7 +324,7 @@ def test_rows_that_were_edited_to_nonsense_are_shown_as_they_are(path, tmp_path)
             assert reply.status == 200, address
             check_harmless(reply.text)
         damage(path, "UPDATE sessions SET intent = CAST(x'ff41' AS TEXT)")
-        server.post("/verify")
+        server.verify()
         for address in ("/", story):
             page = check_harmless(server.get(address).text)
             assert "Violation" in page.words
@@ -355,7 +355,7 @@ def test_a_long_verification_keeps_nobody_waiting_and_ends_with_the_server(path,
 def test_a_verifier_that_gives_no_answer_is_no_good_verdict(path, tmp_path):
     first = SLOW.replace("time.sleep(60)", "1/0")
     with serving(path, first=first, log=tmp_path / "log") as server:
-        server.post("/verify")
+        server.verify()
         page = server.get("/verify").text
         assert "It could not be verified" in page
         assert 'class="good"' not in page
