@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import appends, costs, verifying
+from bench import appends, costs, serving, verifying
 from bench.harness import Line, sync_latency_us
 
 
@@ -54,6 +54,8 @@ def rows(folder: Path, *, quick: bool, million: int = 0) -> dict[str, Callable[[
         "together": lambda: verifying.together(folder, million or many, 3),
         "size": lambda: verifying.sizes(folder, many // 4),
         "import": lambda: costs.import_cost(5 if quick else 15),
+        "mcp": lambda: serving.recording(folder, blocks, 100),
+        "start": lambda: serving.starting(folder, 3 if quick else 9),
         "memory": lambda: costs.memory(folder, many),
     }
 

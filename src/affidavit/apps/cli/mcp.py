@@ -17,7 +17,7 @@ _CANNOT_OPEN = CODES["ERR_STORE_UNAVAILABLE"].exit_code
 def mcp(args: argparse.Namespace) -> NoReturn:
     """Serve until stdin ends; stdout is the wire, so that a refusal goes to stderr alone."""
     try:
-        check_extra()
+        check_extra(("mcp_types",))
         from affidavit.apps.mcp.service import Service, check_tools  # noqa: PLC0415 - after parsing
 
         check_tools(args.tools)

@@ -32,9 +32,9 @@ def serve(args: argparse.Namespace) -> Answer:
     return answer._replace(is_shown=True)
 
 
-def check_extra() -> None:
-    """That what the servers import is installed."""
-    for name in _NEEDED:
+def check_extra(needed: tuple[str, ...] = _NEEDED) -> None:
+    """That what a server imports is installed."""
+    for name in needed:
         try:
             importlib.import_module(name)
         except ModuleNotFoundError as error:
