@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
+from affidavit.core.entry import Source
 from affidavit.errors import ConflictError
+from affidavit.ledger.handle import acting_for
+from affidavit.ledger.served import ServedCall
 
 TILE = 256
 BATCH = 10
@@ -47,6 +50,20 @@ def of_thought(ledger):
 
 def thought_is_there(ledger):
     return count_is(contents(ledger).count("thought 1"), 1)
+
+
+def of_served_thought(ledger):
+    ledger.record_thought(**thought(0))
+    call = ServedCall("thought_record", "client/1", "0" * 64, b"s" * 32, lambda: 7)
+    serving = acting_for(ledger, Source("claimed", "client/1", "mcp"), call)
+    return lambda: serving.record_thought(**thought(1))
+
+
+def served_is_there(ledger):
+    """The fact and the entry of the call: both or neither."""
+    there = thought_is_there(ledger)
+    assert ledger.verify().checked["calls"] == there
+    return there
 
 
 def of_bound_thought(ledger):
@@ -191,6 +208,11 @@ SCENARIOS = {
         of_bound_thought,
         thought_is_there,
         (*_OPEN, "append", "insert thought_records", "commit"),
+    ),
+    "served thought": Scenario(
+        of_served_thought,
+        served_is_there,
+        (*_OPEN, "append", "insert thought_records", "insert calls", "commit"),
     ),
     "shared commit": Scenario(
         of_shared_commit,

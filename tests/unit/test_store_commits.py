@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from affidavit.errors import StoreError
 from affidavit.stores.sqlite import commits
 from affidavit.stores.sqlite.commits import BATCH_MAX, CommitQueue, Request
 
@@ -267,3 +268,53 @@ def test_many_threads_all_get_their_own_answer(queue, runner):
     assert sorted(unit for batch in runner.batches for unit in batch) == list(range(200))
     assert queue._leader is None
     assert not queue._waiting
+
+
+def later(unit):
+    return Request(unit, int, deferred=True)
+
+
+def test_what_was_deferred_goes_with_the_next_commit_and_before_it(queue, runner):
+    for unit in ("read 1", "read 2"):
+        queue.defer(later(unit))
+    assert runner.batches == []
+    queue.submit(Request("write", int))
+    assert runner.batches == [["read 1", "read 2", "write"]]
+    queue.submit(Request("another", int))
+    assert runner.batches[1:] == [["another"]]
+
+
+def test_a_flush_commits_what_was_deferred_and_nothing_where_nothing_was(queue, runner):
+    queue.flush()
+    assert runner.batches == []
+    queue.defer(later("read"))
+    queue.flush()
+    assert [batch[:-1] for batch in runner.batches] == [["read"]]
+
+
+def test_what_was_deferred_is_kept_while_the_store_fails(queue, runner):
+    def fail(batch):
+        for request in batch:
+            request.fail(StoreError("the disk is full", code="ERR_STORE_FULL"))
+
+    for unit in ("read 1", "read 2"):
+        queue.defer(later(unit))
+    queue._run_batch = fail
+    with pytest.raises(StoreError):
+        queue.submit(Request("write", int))
+    queue._run_batch = runner
+    queue.submit(Request("again", int))
+    assert runner.batches == [["read 1", "read 2", "again"]]
+
+
+def test_what_was_deferred_is_kept_when_its_leader_is_interrupted(queue, runner):
+    def interrupt(batch):
+        raise KeyboardInterrupt
+
+    queue.defer(later("read"))
+    queue._run_batch = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        queue.submit(Request("write", int))
+    queue._run_batch = runner
+    queue.submit(Request("again", int))
+    assert runner.batches == [["read", "again"]]

@@ -137,9 +137,9 @@ class CommitQueue:
                     if own.alone or self._waiting[0].alone:
                         break
                     batch.append(self._waiting.popleft())
+                deferred = 0 if own.alone else min(len(self._later), BATCH_MAX - len(batch))
                 # What was deferred happened before.
-                while self._later and len(batch) < BATCH_MAX:
-                    batch.insert(0, self._later.pop())
+                batch = [*(self._later.popleft() for _ in range(deferred)), *batch]
             self._run_batch(batch)
         finally:
             surely(lambda: self._release([one for one in batch if one is not own]))
