@@ -383,3 +383,26 @@ def test_no_character_can_be_changed_unseen(browser, tmp_path):
     tab.close()
     assert count > 800
     assert missed == []
+
+
+def test_an_edited_check_says_what_its_editor_wants_and_the_evidence_does_not(browser, tmp_path):
+    """What the page itself says of its limits: the program still finds what was edited."""
+    parts = STORY.parts()
+    edit_text(SECOND, "content", text="Let it be.")(parts)
+    list_files_again(parts)
+    files = {name: text.encode() for name, text in parts.items()}
+    silent = (
+        render_page(files)
+        .replace("this.findings.push", "void")
+        .replace("if (index !== null) this.entry(index).broken.push", "void [")
+    )
+    silent = silent.replace("void [(`${message} (${code}, ${place})`);", "")
+    script = silent.split("<script>")[1].split("</script>")[0]
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    file = tmp_path / "silent.html"
+    file.write_text(re.sub(r"script-src '[^']+'", f"script-src 'sha256-{digest}'", silent), "utf-8")
+    visit = Visit(browser)
+    assert visit.open(file) == "held"
+    visit.page.close()
+    data = encode_archive(files)
+    assert verify_evidence(data, Trust(keys=(KEY.verifier,))).verdict == VIOLATION
