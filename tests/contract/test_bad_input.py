@@ -337,6 +337,16 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     },
     "settled": AS_OF,
     "transaction": {"write": FLAG},
+    "subscribe": {
+        "kinds": [fault("word", "turn"), fault("number", 5), fault("empty name", [""])],
+        "since": NUMBERS,
+        "capacity": [*LIMIT, fault("null", None)],
+    },
+    "on_change": {"kind": required(NAME), "callback": required(FUNCTION)},
+    "query": {
+        "sql": required([*TYPES, fault("empty", ""), fault("no sql", "selec")]),
+        "params": [fault("number", 5), fault("word", "x"), fault("null", None)],
+    },
     "get_session": {"session_id": required(NAME), **AS_OF},
     "list_sessions": {
         "task_id": NAME,
@@ -518,6 +528,8 @@ def good_call(ledger, name, task):
         "export": {"session_id": "s1"},
         "prove_growth": {"old_size": 1},
         **observed_calls(),
+        "query": {"sql": "SELECT 1"},
+        "on_change": {"kind": "turn", "callback": print},
         "publish": {"place": f"{os.environ['AFFIDAVIT_HOME']}/published"},
     }
     if name == "prove":

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from affidavit.ledger.calls.changes import Changes
 from affidavit.ledger.calls.decisions import Decisions
 from affidavit.ledger.calls.exports import Exports
 from affidavit.ledger.calls.log import Log
@@ -42,11 +43,18 @@ class Ledger(
     ToolCalls,
     Proposals,
     Transactions,
+    Changes,
 ):
     """A handle on one ledger; close it, or use it in a `with` block."""
 
     def _lend(self, context: Context, held: Held) -> Transaction:
         return Transaction(context, held)
+
+
+# Calls about what is committed: inside a transaction there is nothing to sign, prove or follow.
+_OUTSIDE: Final = frozenset(
+    name for kind in (Signing, Proof, Exports, Changes, Transactions) for name in vars(kind)
+)
 
 
 class Transaction(Ledger):
@@ -61,6 +69,9 @@ class Transaction(Ledger):
         found = super().__getattribute__(name)
         if name.startswith("_") or name == "abort" or not callable(found):
             return found
+        if name in _OUTSIDE:
+            self._held.end(f"{name} in it")
+            raise self._held.impossible(name)
         return partial(_ending_on_error, self._held, found)
 
     def abort(self) -> None:

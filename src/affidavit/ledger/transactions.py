@@ -9,7 +9,7 @@ what a failed commit left are those of every other unit.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
 
@@ -67,7 +67,8 @@ class Held:
             hint="Begin a new one and do all of it again.",
         )
 
-    def _refuse(self, what: str) -> ConflictError:
+    def impossible(self, what: str) -> ConflictError:
+        """What cannot be done before the transaction is committed."""
         return ConflictError(
             f"{what} is not possible inside a transaction",
             code="ERR_TRANSACTION_ENDED",
@@ -89,7 +90,7 @@ class Held:
     def write_alone(self, unit: Callable[[Writer], T], clock: Clock) -> T:
         """No transaction inside another."""
         del unit, clock
-        raise self._refuse("another transaction")
+        raise self.impossible("another transaction")
 
     @contextmanager
     def read(self) -> Iterator[Any]:
@@ -102,19 +103,29 @@ class Held:
     def write_soon(self, unit: Callable[[Writer], None], clock: Clock) -> None:
         """No server answers calls inside a transaction."""
         del unit, clock
-        raise self._refuse("a call's own entry")
+        raise self.impossible("a call's own entry")
 
     def flush(self) -> None:
         """Nothing is kept back."""
 
     def audit(self) -> AbstractContextManager[LedgerSource]:
         """Nothing that is not committed can be verified."""
-        raise self._refuse("verifying")
+        raise self.impossible("verifying")
 
     def rebuild(self, repair: Callable[[LedgerSource, Repairer], T]) -> T:
         """Nothing that is not committed can be rebuilt."""
         del repair
-        raise self._refuse("rebuilding")
+        raise self.impossible("rebuilding")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still takes calls."""
+        return not self.is_over
+
+    def query(self, sql: str, params: Sequence[Any] | Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Raw queries see what is committed."""
+        del sql, params
+        raise self.impossible("a raw query")
 
     def describe(self) -> Mapping[str, Any]:
         """Where the ledger is; the rest is the file's."""

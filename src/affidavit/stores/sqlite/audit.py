@@ -13,6 +13,7 @@ from affidavit.core.views import TABLES, View
 from affidavit.core.views.sessions import SessionRow
 from affidavit.errors import IntegrityViolation
 from affidavit.stores.sqlite.failures import SAYS_MORE
+from affidavit.stores.sqlite.observations import version_before_sql
 from affidavit.stores.sqlite.queries import load_migrations, load_queries
 from affidavit.stores.sqlite.reading import SESSION_ENTRIES, SqliteReader
 from affidavit.verify.ports import WHOLE, RawRow, Stretch
@@ -174,13 +175,7 @@ class SqliteAudit:
 
     def version_before(self, view: View, name: tuple[str, ...], index: int) -> RawRow | None:
         """The version of a thing that was in force before an index."""
-        keys = " AND ".join(f"{column} = ?" for column, _ in view.key)
-        row: RawRow | None = self._fetch(
-            f"SELECT * FROM {view.table} WHERE {keys} AND log_index < ?"
-            " AND superseded_by IS NOT log_index ORDER BY log_index DESC LIMIT 1",
-            *name,
-            index,
-        )
+        row: RawRow | None = self._fetch(version_before_sql(view), *name, index)
         return row
 
     def nodes(self, tree: int, level: int, start: int, end: int) -> list[bytes]:

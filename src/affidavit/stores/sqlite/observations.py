@@ -23,6 +23,16 @@ def _by_key(view: View, *, past: bool) -> str:
     )
 
 
+@cache
+def version_before_sql(view: View) -> str:
+    """The version of a thing that was in force before an index."""
+    keys = " AND ".join(f"{column} = ?" for column, _ in view.key)
+    return (
+        f"SELECT * FROM {view.table} WHERE {keys} AND log_index < ?"
+        " AND superseded_by IS NOT log_index ORDER BY log_index DESC LIMIT 1"
+    )
+
+
 class Observations:
     """The part of a reader that knows versions."""
 
@@ -41,6 +51,12 @@ class Observations:
         keys = " AND ".join(f"{column} = ?" for column, _ in view.key)
         sql = f"SELECT * FROM {view.table} WHERE {keys} ORDER BY at, log_index"
         return [view.row._make(row) for row in self._execute(sql, name)]
+
+    def version_before(self, view: View, name: tuple[str, ...], index: int) -> Any:
+        """The row of a thing that was in force before an entry."""
+        sql = version_before_sql(view)
+        found = self._execute(sql, (*name, index)).fetchone()
+        return None if found is None else view.row._make(found)
 
     def version_at(self, view: View, index: int) -> Any:
         """The row an entry made; None where it made none of this kind."""

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -23,6 +23,7 @@ from affidavit.stores.sqlite.connection import (
     migrate,
     open_connection,
 )
+from affidavit.stores.sqlite.querying import run_query
 from affidavit.stores.sqlite.reading import SqliteReader
 from affidavit.stores.sqlite.repair import SqliteRepairer
 
@@ -232,6 +233,20 @@ class SqliteStore:
             finally:
                 self._committer.reset()
             return result
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed yet."""
+        return not self._closed
+
+    def query(self, sql: str, params: Sequence[Any] | Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The rows of one statement that only reads, within limits."""
+        if self.location == files.MEMORY:
+            with self._snapshot() as connection:
+                return run_query(connection, self.location, sql, params)
+        # A connection of its own: its functions and limits stay with it.
+        with closing(self._connect(readonly=True)) as connection:
+            return run_query(connection, self.location, sql, params)
 
     def describe(self) -> Mapping[str, Any]:
         """Facts about the file, from `stat` and from SQLite."""
