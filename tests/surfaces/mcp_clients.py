@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import sys
 import threading
@@ -48,7 +49,9 @@ async def client_of(service: Service, era: str = "legacy") -> AsyncIterator[Clie
 def parameters(ledger: str, *words: str) -> StdioServerParameters:
     """How a client starts the server."""
     command = [sys.executable, "-m", "affidavit", "--ledger", ledger, "mcp", *words]
-    return StdioServerParameters(command=command[0], args=command[1:])
+    # What it signs with is not to be made in this user's own home.
+    env = {name: os.environ[name] for name in ("AFFIDAVIT_HOME",) if name in os.environ}
+    return StdioServerParameters(command=command[0], args=command[1:], env=env)
 
 
 def call(service: Service, tool: str, **given: Any) -> Any:

@@ -37,7 +37,8 @@ class KeptSigned:
         self._publish_to = publish_to
         self._every_s = every_s
         self._wait_s = every_s
-        self._size = -1
+        self._size = len(ledger) if publish_to is None else -1
+        self._has_signed = False
         self._said = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="signing", daemon=True)
@@ -57,14 +58,16 @@ class KeptSigned:
 
     def _run(self) -> None:
         while not self._stop.wait(self._wait_s):
-            self._sign()
-        self._sign()
+            self._sign(at_end=False)
+        self._sign(at_end=True)
 
-    def _sign(self) -> None:
+    def _sign(self, *, at_end: bool) -> None:
         try:
-            if len(self._ledger) == self._size:
+            # At the end also what waits to be written; a log nobody touched gets no key for it.
+            is_left = at_end and self._has_signed
+            if len(self._ledger) == self._size and not is_left:
                 return
-            self._size = self._sign_and_publish()
+            self._size, self._has_signed = self._sign_and_publish(), True
         except AffidavitError as error:
             self._put_off(error)
         else:

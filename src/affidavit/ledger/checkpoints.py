@@ -66,6 +66,8 @@ class Position(NamedTuple):
 
 def checkpoint(context: Context, *, patient: bool = True) -> Checkpoint:
     """Sign the committed head, or answer with the newest note where nothing was added."""
+    if not context.store.readonly:
+        context.store.flush()  # what calls left behind is signed with what they did
     while True:
         with context.store.read() as reader:
             origin = read_identity(reader).origin

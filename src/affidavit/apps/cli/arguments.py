@@ -220,6 +220,11 @@ def _add_serve(commands: Commands) -> None:
         metavar="N",
         help="the port (default: 8470); 0 takes any free one",
     )
+    parser.add_argument(
+        "--publish",
+        metavar="DIR",
+        help="publish what is signed in this folder, as `affidavit publish` does",
+    )
     _add_no_create(parser)
 
 

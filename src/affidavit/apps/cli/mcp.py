@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import ExitStack
 from typing import NoReturn
 
-from affidavit.apps.cli.opening import open_for_serving
+from affidavit.apps.cli.opening import keep_signed, open_for_serving
 from affidavit.apps.cli.render import show_error
 from affidavit.apps.cli.serve import check_extra
 from affidavit.errors import CODES, AffidavitError
@@ -32,5 +33,8 @@ def mcp(args: argparse.Namespace) -> NoReturn:
     service = Service(ledger, mode=args.mode, tools=args.tools, bind_auto=args.bind == "auto")
     from affidavit.apps.mcp.stdio import run  # noqa: PLC0415 - the SDK takes a second to load
 
-    run(service)
+    with ExitStack() as stack:
+        stack.callback(ledger.close)
+        stack.enter_context(keep_signed(args, ledger))
+        run(service, stack.close)
     sys.exit(0)

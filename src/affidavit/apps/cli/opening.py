@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
 from affidavit.apps import places, wiring
 from affidavit.apps.cli.render import show_note
 from affidavit.core.entry import Source
-from affidavit.errors import AffidavitError
+from affidavit.errors import AffidavitError, invalid
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.settings import Value
 
@@ -39,6 +40,19 @@ def open_for_serving(args: argparse.Namespace) -> Ledger:
     """The ledger as a server needs it; what it says goes to stderr."""
     writes = args.mode == "full"
     return _open(args, readonly=not writes, create=writes and not args.no_create)
+
+
+def keep_signed(
+    args: argparse.Namespace, ledger: Ledger, publish_to: str | None = None
+) -> AbstractContextManager[object]:
+    """Sign, and maybe publish, what is recorded while a server runs that may record."""
+    if args.mode != "full":
+        if publish_to is not None:
+            raise invalid("publish", f"mode {args.mode} signs nothing", hint="Leave --publish out.")
+        return nullcontext()
+    from affidavit.apps.kept_signed import KeptSigned  # noqa: PLC0415 - for servers alone
+
+    return KeptSigned(ledger, show_note, publish_to=publish_to)
 
 
 def create(args: argparse.Namespace, settings: Mapping[str, Value]) -> Ledger:

@@ -93,12 +93,12 @@ class _Writing:
         self._asked.note_sent(item.message)
 
 
-def run(service: Service) -> None:
-    """Serve until stdin ends or SIGTERM or SIGINT comes; then close the ledger and leave."""
+def run(service: Service, close: Callable[[], None]) -> None:
+    """Serve until stdin ends or SIGTERM or SIGINT comes; then `close`, and leave."""
     try:
-        anyio.run(_serve, make_server(service), service.ledger.close)
+        anyio.run(_serve, make_server(service), close)
     finally:
-        service.ledger.close()
+        close()
 
 
 async def _serve(server: Server[Any], close: Callable[[], None]) -> None:
@@ -115,7 +115,7 @@ async def _serve(server: Server[Any], close: Callable[[], None]) -> None:
 
 
 async def _leave_on_signal(asked: _Asked, close: Callable[[], None]) -> None:
-    """Answer what was asked, close the ledger, and go: the thread at stdin would wait for ever."""
+    """Answer what was asked, close everything, and go: the thread at stdin would wait for ever."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             await asked.drain()

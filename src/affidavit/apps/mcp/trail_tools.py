@@ -28,7 +28,7 @@ from affidavit.ledger.inputs import (
     VerifyChain,
 )
 from affidavit.ledger.ledger import Ledger
-from affidavit.ledger.results import Session, ThoughtRecord
+from affidavit.ledger.results import RecordProof, Session, ThoughtRecord
 
 _PAGE: Final = 100
 
@@ -89,6 +89,11 @@ def _get_thought(ledger: Ledger, given: NameThought, request: Request) -> Though
             field="id",
         )
     return found
+
+
+def _prove(ledger: Ledger, given: NameThought, request: Request) -> RecordProof:
+    del request
+    return ledger.prove(given.id)
 
 
 def _get_session(ledger: Ledger, given: NameSession, request: Request) -> Session:
@@ -193,6 +198,18 @@ TRAIL_TOOLS: Final = (
         NameThought,
         ThoughtRecord,
         _get_thought,
+        reads=True,
+        repeatable=True,
+        core=False,
+    ),
+    Tool(
+        "proof_get",
+        "Prove one record",
+        "Call this when somebody outside is to believe a record: its entry, and a proof that it is "
+        "in the log under a signed checkpoint, and in its session once that is sealed.",
+        NameThought,
+        RecordProof,
+        _prove,
         reads=True,
         repeatable=True,
         core=False,
