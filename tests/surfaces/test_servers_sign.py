@@ -91,7 +91,8 @@ def test_nothing_is_published_by_a_server_that_cannot_record(run_cli: Any, path:
 
 # Everything is loaded as the user who may read it all; then the server is another user's.
 BE_NOBODY = """
-import os, encodings.idna, encodings.utf_16_be, locale, affidavit.apps.cli.serve, affidavit.apps.http.serving
+import os, encodings.idna, encodings.utf_16_be, locale
+import affidavit.apps.cli.serve, affidavit.apps.http.serving
 import affidavit.apps.http.app, affidavit.apps.mcp.service, affidavit.apps.kept_signed
 import tempfile, threading, asyncio, uvicorn.lifespan.on, uvicorn.protocols.http.h11_impl
 import affidavit, uvicorn.loops.auto, uvicorn.loops.asyncio, uvicorn.protocols.http.auto
