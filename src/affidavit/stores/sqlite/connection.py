@@ -11,7 +11,8 @@ import time
 from typing import Final
 from urllib.parse import quote
 
-from affidavit.errors import StoreError
+from affidavit.core.views import TABLES
+from affidavit.errors import IntegrityViolation, StoreError
 from affidavit.stores.sqlite import failures, files
 from affidavit.stores.sqlite.files import MEMORY
 from affidavit.stores.sqlite.queries import load_migrations
@@ -21,6 +22,9 @@ SQLITE_MIN: Final = (3, 37, 0)
 LOCK_WAIT_S: Final = 30.0
 # One checkpoint for about 40 MB of log: measured 1.1 to 1.4 times the rate of SQLite's default.
 CHECKPOINT_PAGES: Final = 10_000
+# What is read as rows, and how SQL says that something would run instead.
+_READ: Final = frozenset(("log", "merkle_nodes", "idempotency_keys", *TABLES.values()))
+_COMPUTES: Final = re.compile(r"\b(VIRTUAL|GENERATED)\b|\bAS\s*\(", re.IGNORECASE)
 _TABLE: Final = re.compile(r"^CREATE TABLE ", re.MULTILINE)
 
 
@@ -120,12 +124,19 @@ def check_is_ledger(connection: sqlite3.Connection, path: str) -> int:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             page_bytes = int(connection.execute("PRAGMA page_size").fetchone()[0])
+            computing = _find_computing(connection)
         finally:
             connection.execute("ROLLBACK")
     except failures.RAISED as error:
         raise failures.translate(error, path) from None
     if application != APPLICATION_ID and (application or version or tables):
         raise failures.not_a_ledger(path, "it is a database of another program")
+    if computing is not None:
+        raise IntegrityViolation(
+            f"{path}: {computing} is no plain table: to read it would run what somebody put there",
+            hint="Nothing of the file was read. Ask where it came from; restore a backup.",
+            finding="schema_changed",
+        )
     if path != MEMORY and files.is_cut(path, page_bytes):
         if version == 0:
             raise failures.not_a_ledger(path, "it is not an SQLite database")
@@ -138,6 +149,18 @@ def check_is_ledger(connection: sqlite3.Connection, path: str) -> int:
             hint="Upgrade this affidavit; nothing was changed in the file.",
         )
     return version
+
+
+def _find_computing(connection: sqlite3.Connection) -> str | None:
+    """A name that must be a table and is a view, virtual, or has columns that are computed.
+
+    A file may come from anybody: such a thing could keep a reader busy for ever.
+    """
+    rows = connection.execute("SELECT name, type, sql FROM sqlite_schema")
+    for name, kind, sql in rows:
+        if name in _READ and (kind != "table" or _COMPUTES.search(str(sql))):
+            return str(name)
+    return None
 
 
 def migrate(
