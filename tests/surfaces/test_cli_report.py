@@ -53,6 +53,18 @@ def test_withheld_texts_are_not_in_the_page(cli, session, visit, tmp_path):
     assert "2 withheld" in visit.line("Texts")[1]
 
 
+def test_a_log_with_two_keys_is_signed_by_both(cli, session, visit, tmp_path):
+    cli("key", "add", "--by", "ann")
+    file = tmp_path / "story.html"
+    cli("export", "--session", session, "--html", "-o", str(file))
+    assert visit.open(file) == "held"
+    keys = [one["vkey"] for one in cli("key", "show", "--json").data["keys"]]
+    shown = visit.page.inner_text("#keys")
+    assert len(keys) == 2
+    assert all(key in shown for key in keys)
+    assert visit.line("Signature") == ("held", "the checkpoint is signed by the 2 keys below")
+
+
 def test_without_a_place_the_page_goes_to_standard_output(run_cli, cli, session):
     ran = run_cli("export", "--session", session, "--html")
     assert ran.code == 0

@@ -66,7 +66,8 @@ function judgeSignature(states, report) {
   if (states.length === 0) {
     return { state: "open", said: "not checked: no key that signed it comes with this file" };
   }
-  return { state: "held", said: "the checkpoint is signed by the key below" };
+  const signers = states.length === 1 ? "the key" : `the ${states.length} keys`;
+  return { state: "held", said: `the checkpoint is signed by ${signers} below` };
 }
 
 // Where the chains and the session stand while entries go by in log order.
