@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import affidavit
+from affidavit.apps.report.page_file import checking_script
+from affidavit.core.kinds import BODIES
 from surfaces.browsing import Visit
 
 
@@ -51,6 +54,64 @@ def test_withheld_texts_are_not_in_the_page(cli, session, visit, tmp_path):
     assert "because it is ready" not in file.read_text(encoding="utf-8")
     assert visit.open(file) == "open"
     assert "2 withheld" in visit.line("Texts")[1]
+
+
+def uuid(number):
+    return f"00000000-0000-4000-8000-{number:012d}"
+
+
+def observe(ledger):
+    """What hooks and people add to a session, in a ledger that keeps it."""
+    ledger.start_session(intent="observe", session_id="o")
+    ledger.upsert_turn(
+        id=uuid(1), message_id=uuid(2), kind="user", content="please", session_id="o", actor="ann"
+    )
+    for call in ("c1", "c2"):
+        ledger.request_tool_call(
+            request_id=uuid(3), call_id=call, vendor="v", tool_name="Bash", session_id="o",
+            arguments={"command": f"make {call}"},
+        )  # fmt: skip
+    ledger.decide_call(uuid(3), "c2", "denied", "ann", reason="not now")
+    ledger.finish_tool_call(uuid(3), "c2", status="failed", error_msg="denied")
+    ledger.finish_tool_call(uuid(3), "c1", status="completed", outcome={"stdout": "a\nb\n"})
+    ledger.create_proposal(uuid(4), [{"path": "a.py", "old": "x\n", "new": "y\n"}], session_id="o")
+    ledger.decide_proposal(uuid(4), "approved", "ann")
+    ledger.apply_proposal(uuid(4), commit_hash="abc")
+    ledger.record_thought(
+        type="reflection", task_id="t", agent_id="a", content="done", session_id="o"
+    )
+    ledger.seal_session("o")
+
+
+def test_what_was_observed_is_told_and_checked(cli, path, visit, tmp_path):
+    with affidavit.open(path, settings={"payloads": "keep"}) as ledger:
+        observe(ledger)
+    file = tmp_path / "story.html"
+    assert cli("export", "--session", "o", "--html", "-o", str(file)).code == 0
+    assert visit.open(file) == "held"
+    titles = visit.page.locator(".entry h3").all_text_contents()
+    assert titles == [
+        "Session started", "Turn: user", "Tool call: Bash", "Tool call: Bash", "Tool call decided",
+        "Tool call failed: Bash", "Tool call finished: Bash", "Edit proposed", "Proposal decided",
+        "Proposal applied", "Reflection", "Session sealed",
+    ]  # fmt: skip
+    cards = visit.page.locator(".entry")
+    requests = [cards.nth(number).get_attribute("id") for number in (2, 3)]
+    links = [cards.nth(number).locator("dd a").get_attribute("href") for number in (4, 5, 6)]
+    assert links == [f"#{requests[1]}", f"#{requests[1]}", f"#{requests[0]}"]
+    assert visit.page.locator(".added").all_text_contents() == ["+ y\n"]
+    assert "a\nb\n" in cards.nth(6).locator(".text").all_text_contents()
+
+
+def test_every_kind_that_names_a_session_has_words(browser, tmp_path):
+    file = tmp_path / "script.html"
+    file.write_text("<!DOCTYPE html><title>x</title>", encoding="utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    page.add_script_tag(content=checking_script())
+    words = set(page.evaluate("[...Object.keys(WORDS), THOUGHT]"))
+    page.close()
+    assert {kind for kind, body in BODIES.items() if "session_id" in body} <= words
 
 
 def test_a_log_with_two_keys_is_signed_by_both(cli, session, visit, tmp_path):
