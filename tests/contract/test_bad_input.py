@@ -433,6 +433,14 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     "prove": {"record_id": required(NAME)},
     "prove_growth": {"old_size": required(LIMIT), "new_size": LIMIT},
     "publish": {"place": required(NOTE)},
+    "plan_erasure": {"session_id": NAME, "record_id": NAME, "matching": NOTE},
+    "erase": {
+        "by": required(NAME),
+        "session_id": NAME,
+        "record_id": NAME,
+        "matching": NOTE,
+        "reason": NOTE,
+    },
     "rebuild": {"check": FLAG},
     "checkpoint": {},
     "last_checkpoint": {},
@@ -530,6 +538,8 @@ def good_call(ledger, name, task):
         **observed_calls(),
         "query": {"sql": "SELECT 1"},
         "on_change": {"kind": "turn", "callback": print},
+        "plan_erasure": {"matching": "x"},
+        "erase": {"by": "x", "matching": "never said"},
         "publish": {"place": f"{os.environ['AFFIDAVIT_HOME']}/published"},
     }
     if name == "prove":

@@ -56,7 +56,7 @@ def _live(ledger: Any, name: str, slip: str) -> None:
     _work_on_tasks(ledger, name)
     _hold_sessions(ledger, name)
     made = _sign(ledger, name) + _serve(ledger, name) + observe(ledger, name)
-    _think_alone(ledger, name, 192 - made, slip if name == "b" else "")
+    _think_alone(ledger, name, 190 - made, slip if name == "b" else "")
 
 
 def _serve(ledger: Any, name: str) -> int:
@@ -85,6 +85,7 @@ def _sign(ledger: Any, name: str) -> int:
     ledger.add_key(by=f"owner {name}", reason=f"The old one is old {name}.")
     ledger.retire_key(first.vkey, reason="Now there is a new one.")
     ledger.recover("new-origin", reason=f"Moved to another machine {name}.")
+    ledger.erase(matching=f"Moved to another machine {name}", by=f"owner {name}")
     ledger.retire_key(ledger.add_key().vkey, by="émile")
     ledger.recover("new-origin")
     return len(ledger) - before
@@ -107,7 +108,8 @@ def _work_on_tasks(ledger: Any, name: str) -> None:
         idempotency_key=f"{name}-task",
     )
     second = ledger.create_task(title='A "quoted" title 🦉')
-    ledger.create_task(title="Never touched again", description="Waits.", status="PLAN")
+    ledger.create_task(title=f"Never touched again {name}", description="Waits.", status="PLAN")
+    ledger.erase(matching=f"Never touched again {name}", by="émile")
     ledger.update_task(first.id, title="Choose the index", priority=None)
     ledger.update_task(second.id, description="Now it has one.", assignee="agent-2")
     ledger.transition_task(first.id, to="GATHER", reason="The data is here.")
@@ -165,6 +167,7 @@ def _hold_more_sessions(ledger: Any, name: str, start: Any, think: Any) -> None:
         think(late, "t-5", f"before the end {turn}")
     ledger.end_session(late, reason="failed")
     ledger.seal_session(late)
+    ledger.erase(session_id=late, by=f"owner {name}", reason=f"A wish of {name}.")
     lost = start("lost", project="p-2")
     think(lost, "t-6", "Is anybody there?")
     ledger.end_session(lost, reason="lost")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from affidavit.apps import places
+from affidavit.apps.erasure_files import ErasureFolder
 from affidavit.apps.published_folder import PublishedFolders
 from affidavit.apps.signing_files import GuardFolder, KeyFolder
 from affidavit.apps.verifying import VerifyingProcesses
@@ -22,6 +23,7 @@ from affidavit.core.names import NOTE_BYTES_MAX, check_text
 from affidavit.errors import AffidavitError, InputError, IntegrityViolation, invalid
 from affidavit.ledger import sessions
 from affidavit.ledger.context import Context
+from affidavit.ledger.erasing import finish_erasures
 from affidavit.ledger.inputs import read_bool, read_callable, read_id
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.ports import Clock, Signers, Store, Writer
@@ -91,6 +93,7 @@ def open_ledger(
             GuardFolder(places.state_folder),
             PublishedFolders(),
             VerifyingProcesses(),
+            ErasureFolder(places.state_folder),
             signs_at_close,
             project_root=root,
         )
@@ -99,6 +102,8 @@ def open_ledger(
         else:
             _apply(context, wanted)
             _end_idle_sessions(context)
+            if not readonly:
+                finish_erasures(context)
     except BaseException:
         registry.close_store(store)
         raise

@@ -106,6 +106,13 @@ def _is_task_change(value: Any) -> bool:
     )
 
 
+def _is_field_list(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, list) and len(item) == 2 and is_count(item[0]) and is_name(item[1])
+        for item in value
+    )
+
+
 def _is_origin(value: Any) -> bool:
     return is_name(value) and is_key_name(value)
 
@@ -290,6 +297,12 @@ BODIES: Final[dict[str, dict[str, Callable[[Any], bool]]]] = {
         "call_id": is_name,
         "session_id": _name_or_null,
         "decision": _one_of(*DECISIONS),
+        "by": is_name,
+        "reason": _payload_or_null,
+    },
+    "payload.erased": {
+        "fields": _is_field_list,
+        "field_count": is_count,
         "by": is_name,
         "reason": _payload_or_null,
     },

@@ -8,6 +8,7 @@ from affidavit.core.thought import ZERO_HASH
 from affidavit.core.views.sessions import SealRow, SessionRow
 from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.ledger.inputs import VerifyChain
+from affidavit.verify.erasures import Erased, Erasures
 from affidavit.verify.findings import ChainCount, ChainReport
 from affidavit.verify.ports import LedgerSource, RawRow
 from affidavit.verify.thoughts import ThoughtChecker, diagnose
@@ -21,6 +22,7 @@ class ChainWalk:
         self._all = all
         self._checker = ThoughtChecker()
         self._first: tuple[int, str, str] | None = None
+        self._erasures: Erasures | None = None
         self.stopped = False
 
     def walk_task(self, task_id: str) -> ChainCount:
@@ -66,12 +68,19 @@ class ChainWalk:
             return True
         reason = "its entry is missing from the log"
         if entry is not None:
-            broken = diagnose(entry, row, prev, parent, next_seq)
+            broken = diagnose(entry, row, prev, parent, next_seq, self._find_erased(row))
             if broken is None:
                 return True
             reason = broken.message
         self._first = self._first or (row[0], row[1], reason)
         return False
+
+    def _find_erased(self, row: RawRow) -> Erased | None:
+        if row[-1] is None:
+            return None
+        if self._erasures is None:
+            self._erasures = Erasures(self._source)
+        return self._erasures.find(row[0], "content", is_gone=True)
 
     def report(
         self, by_task: dict[str, ChainCount], by_session: dict[str, ChainCount]

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from affidavit.core.entry import Source
-from affidavit.ledger.ports import Clock, Crew, GuardFolder, Publications, Signers, Store
+from affidavit.ledger.ports import (
+    Clock,
+    Crew,
+    ErasureMemory,
+    GuardFolder,
+    Publications,
+    Signers,
+    Store,
+)
 from affidavit.ledger.served import ServedCall
 
 
@@ -23,6 +31,7 @@ class Context(NamedTuple):
     guards: GuardFolder
     publications: Publications
     crew: Crew
+    memory: ErasureMemory
     signs_at_close: bool = False
     # The call of a server that this handle is for.
     call: ServedCall | None = None

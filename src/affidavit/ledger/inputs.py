@@ -196,6 +196,16 @@ class RetireKey(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Note | None = None
 
 
+class Erase(Struct, frozen=True, forbid_unknown_fields=True):
+    """What to erase, and who wants it why."""
+
+    by: Name | None = None
+    session_id: Name | None = None
+    record_id: Name | None = None
+    matching: Note | None = None
+    reason: Note | None = None
+
+
 class Recover(Struct, frozen=True, forbid_unknown_fields=True):
     """How signing goes on after it was refused."""
 
@@ -235,7 +245,7 @@ class ProveGrowth(Struct, frozen=True, forbid_unknown_fields=True):
 Schema = TypeVar("Schema", bound=Struct)
 
 _TEXTS: Final = frozenset(("content", "description", "error_msg"))
-_NOTES: Final = frozenset(("intent", "place", "reason", "title"))
+_NOTES: Final = frozenset(("intent", "matching", "place", "reason", "title"))
 _ENUMS: Final = frozenset(("type", "status", "state", "to", "how"))
 _PATH = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"missing required field `(\w+)`")

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from affidavit.ledger.calls.changes import Changes
 from affidavit.ledger.calls.decisions import Decisions
+from affidavit.ledger.calls.erasing import Erasing
 from affidavit.ledger.calls.exports import Exports
 from affidavit.ledger.calls.log import Log
 from affidavit.ledger.calls.proof import Proof
@@ -37,6 +38,7 @@ class Ledger(
     Log,
     Proof,
     Exports,
+    Erasing,
     Signing,
     Settings,
     Turns,

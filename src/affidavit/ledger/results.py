@@ -137,6 +137,27 @@ class LogEntry(Result, frozen=True):
     damage: str | None = None
 
 
+class ErasurePlan(Result, frozen=True):
+    """What an erasure would take away; `named_in` counts entries that hold the words in a name.
+
+    Names are part of the log and cannot be erased.
+    """
+
+    fields: tuple[tuple[int, str], ...]
+    field_count: int
+    bytes: int
+    kinds: dict[str, int]
+    named_in: int
+
+
+class Erasure(Result, frozen=True):
+    """What was erased; with `scrub: pending` a later opener cleans the file."""
+
+    field_count: int
+    indices: tuple[int, ...]
+    scrub: str
+
+
 class Rebuild(Result, frozen=True):
     """What deriving the views anew found, and what of it remains; valid when nothing does."""
 

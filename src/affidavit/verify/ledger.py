@@ -25,15 +25,17 @@ from affidavit.core.thought import ZERO_HASH
 from affidavit.core.tile import TILE_WIDTH
 from affidavit.core.views import VIEW_OF_KIND
 from affidavit.core.views.sessions import SealRow, SessionRow
-from affidavit.core.views.thoughts import ThoughtRow, thought_row
+from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.errors import InputError
 from affidavit.verify.damage import Damage
+from affidavit.verify.erasures import Erased, Erasures
 from affidavit.verify.findings import UNCHECKED_ENGINE, UNCHECKED_TAIL, Findings, Report
 from affidavit.verify.ports import WHOLE, LeaveAlone, LedgerSource, RawRow, Repairer, Stretch
 from affidavit.verify.rows import RowCheck
 from affidavit.verify.sessions import SessionBook
 from affidavit.verify.thoughts import (
     ThoughtChecker,
+    derive_row,
     find_broken_link,
     find_changed_column,
     find_difference,
@@ -104,7 +106,7 @@ def join(source: LedgerSource, reports: Sequence[StretchReport]) -> Report | Non
     if findings.count or source.schema_differences():
         return None
     checked["nodes"] += tree.checked
-    return findings.report(dict(checked), _unchecked(unknown))
+    return findings.report(dict(checked), _unchecked(unknown, checked["erased"]))
 
 
 def check_memory(source: LedgerSource, findings: Findings, size: int) -> None:
@@ -115,8 +117,10 @@ def check_memory(source: LedgerSource, findings: Findings, size: int) -> None:
         findings.add("tail_removed", size, "log", said)
 
 
-def _unchecked(unknown: int) -> list[str]:
+def _unchecked(unknown: int, erased: int) -> list[str]:
     said = [UNCHECKED_TAIL, UNCHECKED_ENGINE]
+    if erased:
+        said.append(f"{erased} erased texts, each named by its erasure")
     if unknown:
         said.append(f"{unknown} entries of kinds this version does not know")
     return said
@@ -163,7 +167,8 @@ class _Walk:
         self._repairer = repairer
         self._findings = findings
         self._damage = Damage()
-        self._rows = RowCheck(source, findings, repairer, self._damage, stretch)
+        self._erasures = Erasures(source)
+        self._rows = RowCheck(source, findings, repairer, self._damage, stretch, self._erasures)
         self._tree = TreeCheck(source, findings, repairer, stretch)
         self._sessions = SessionBook(
             source,
@@ -188,7 +193,7 @@ class _Walk:
             check_memory(self._source, self._findings, size)
         self._tree.check_strays(size, self._damage)
         checked = {"entries": size, **self._rows.checked, "nodes": self._tree.checked}
-        return self._findings.report(checked, _unchecked(self._unknown))
+        return self._findings.report(checked, _unchecked(self._unknown, checked["erased"]))
 
     def run_stretch(self) -> StretchReport:
         """Walk a stretch, from where the entries before it left off."""
@@ -286,7 +291,10 @@ class _Walk:
     def _find_changed(self, index: int, read: Entry, row: RawRow | None) -> str | None:
         """The first column in which the row says otherwise; None where nobody contradicts."""
         if read.kind == "thought.recorded":
-            return "" if row is None else find_changed_column(read, ThoughtRow._make(row))
+            if row is None:
+                return ""
+            erased = self._find_erased(index, row)
+            return find_changed_column(read, ThoughtRow._make(row), erased)
         return self._rows.find_changed(index, read) if row is None else "kind"
 
     def _trust_rows(self, index: int, leaf: Digest, kept: Any, row: RawRow | None) -> None:
@@ -299,7 +307,7 @@ class _Walk:
             record = ThoughtRow._make(row)
             self._tips.put(record.task_id, record.hash)
             self._sessions.trust_thought(record, leaf)
-        self._sessions.trust_end(index)
+        self._sessions.trust_end(index, leaf)
         for found in self._rows.trust(index):
             if isinstance(found, SessionRow):
                 self._sessions.trust_start(found, leaf)
@@ -347,7 +355,7 @@ class _Walk:
         if row is None:
             said = "the record has no row, so its content is lost"
             self._findings.add("view_missing", index, "thought_records", said)
-            self._repairer.put_row(thought_row(index, read, ""))
+            self._repairer.put_row(derive_row(index, read, "", self._find_erased(index, None)))
         else:
             self._check_row(index, read, row)
             self._check_links(index, body)
@@ -357,10 +365,17 @@ class _Walk:
             self._sessions.follow_thought(index, body, leaf)
 
     def _check_row(self, index: int, read: Entry, row: RawRow) -> None:
-        wrong = find_difference(read, row)
+        erased = self._find_erased(index, row)
+        if erased is not None:
+            self._rows.checked["erased"] += 1
+        wrong = find_difference(read, row, erased)
         if wrong is not None:
             self._findings.add(wrong.code, index, wrong.place, wrong.message)
-            self._repairer.put_row(thought_row(index, read, row[5]))
+            self._repairer.put_row(derive_row(index, read, row[5], erased))
+
+    def _find_erased(self, index: int, row: RawRow | None) -> Erased | None:
+        gone = row is None or row[-1] is not None or row[5] in ("", None)
+        return self._erasures.find(index, "content", is_gone=gone)
 
     def _check_links(self, index: int, body: dict[str, Any]) -> None:
         session_id, parent, next_seq = body["session_id"], None, 0

@@ -20,6 +20,7 @@ from affidavit.core.views.sessions import SessionRow
 from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.errors import InputError
 from affidavit.verify.damage import Damage
+from affidavit.verify.erasures import Erasures
 from affidavit.verify.findings import Findings
 from affidavit.verify.ports import LedgerSource, RawRow, Repairer, Stretch
 from affidavit.verify.versions import Versions
@@ -75,11 +76,13 @@ class RowCheck:
         repairer: Repairer,
         damage: Damage,
         stretch: Stretch,
+        erasures: Erasures,
     ) -> None:
         self._source = source
         self._findings = findings
         self._repairer = repairer
         self._damage = damage
+        self._erasures = erasures
         self._versions = {
             view.table: Versions(
                 view, source, findings, repairer, _VERSIONS_MAX, forgot=stretch.start > 0
@@ -92,7 +95,7 @@ class RowCheck:
             for table in TABLES.values()
         }
         self.thoughts = self._cursors["thought_records"]
-        self.checked = dict.fromkeys((*_COUNTED.values(), "payloads"), 0)
+        self.checked = dict.fromkeys((*_COUNTED.values(), "payloads", "erased"), 0)
 
     def _extra_of(self, table: str) -> Callable[[int], None]:
         return lambda index: self.say_extra(table, index)
@@ -129,7 +132,8 @@ class RowCheck:
         actual = view.row._make(raw)
         payloads = {name: read_payload(actual, name) for name in payload_columns(read.kind)}
         for name, payload in payloads.items():
-            committed = read.body.get(name)
+            erased = self._erasures.find(index, name, is_gone=payload.text is None)
+            committed = None if erased else read.body.get(name)
             if committed is not None and not _is_payload_of(committed, payload):
                 return name
         before = self._before(index, read, view)
@@ -224,6 +228,9 @@ class RowCheck:
             if committed is None:
                 continue
             payload, place = read_payload(actual, name), f"{table}.{payload_column(name)}"
+            if self._erasures.find(index, name, is_gone=payload.text is None):
+                self.checked["erased"] += 1
+                continue  # its text and salt must be gone: the row shows it
             found[name] = payload
             self.checked["payloads"] += 1
             if payload.text is None:

@@ -154,11 +154,12 @@ class SessionBook:
         if (state := self.find(session_id, index)) is not None:
             state.sealed_at = index
 
-    def trust_end(self, index: int) -> None:
+    def trust_end(self, index: int, leaf: Digest) -> None:
         """The entry cannot be read, and the row of a session says that it ended here."""
         for state in self._states.values():
             if state.link is not True and state.link == index:
                 state.ended_at = index
+                state.add_entry(leaf)
 
     def trust_thought(self, row: ThoughtRow, leaf: Digest) -> None:
         """The entry cannot be read; its row says what the chain goes on from."""

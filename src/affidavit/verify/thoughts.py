@@ -19,6 +19,7 @@ from affidavit.core.thought import THOUGHT_TYPES, task_hash
 from affidavit.core.views import find_differing
 from affidavit.core.views.thoughts import ThoughtRow, thought_row
 from affidavit.errors import InputError
+from affidavit.verify.erasures import Erased
 from affidavit.verify.ports import RawRow
 
 _TAILS_MAX: Final = 1_000
@@ -123,7 +124,12 @@ def _reads(entry: bytes) -> bool:
 
 
 def diagnose(
-    entry: bytes, row: RawRow, prev_hash: str | None, parent: str | None, next_seq: int
+    entry: bytes,
+    row: RawRow,
+    prev_hash: str | None,
+    parent: str | None,
+    next_seq: int,
+    erased: Erased | None,
 ) -> Broken | None:
     """What is wrong with a record, if anything is.
 
@@ -135,18 +141,23 @@ def diagnose(
         return Broken("entry_not_canonical", "log.entry", error.message)
     if read.kind != "thought.recorded":
         return Broken("view_extra", "thought_records", f"the entry is a {read.kind}")
-    return find_difference(read, row) or find_broken_link(read.body, prev_hash, parent, next_seq)
+    return find_difference(read, row, erased) or find_broken_link(
+        read.body, prev_hash, parent, next_seq
+    )
 
 
-def find_difference(read: Entry, row: RawRow) -> Broken | None:
+def find_difference(read: Entry, row: RawRow, erased: Erased | None) -> Broken | None:
     """The first column that is not what its entry says; then the content, which entries hash."""
     actual = ThoughtRow._make(row)
-    column = find_changed_column(read, actual)
+    if erased is None and actual.erased_at is not None:
+        said = "erased_at says that it was erased, and no entry does"
+        return Broken("erasure_unexplained", "thought_records.erased_at", said)
+    column = find_changed_column(read, actual, erased)
     if column is not None:
         return Broken(
             "view_differs", f"thought_records.{column}", f"{column} differs from the entry"
         )
-    if hashes_hold(read.body, actual.content):
+    if erased is not None or hashes_hold(read.body, actual.content):
         return None
     if actual.content in ("", None):
         return Broken("payload_lost", "thought_records.content", "the content is gone")
@@ -154,9 +165,15 @@ def find_difference(read: Entry, row: RawRow) -> Broken | None:
     return Broken("payload_mismatch", "thought_records.content", said)
 
 
-def find_changed_column(read: Entry, actual: ThoughtRow) -> str | None:
-    """The first column but the content in which a row differs from its entry."""
-    expected = thought_row(actual.log_index, read, actual.content)
+def derive_row(index: int, read: Entry, content: str, erased: Erased | None) -> ThoughtRow:
+    """The row of a record, whose content was perhaps erased."""
+    row = thought_row(index, read, content)
+    return row if erased is None else row._replace(content="", erased_at=erased.erased_at)
+
+
+def find_changed_column(read: Entry, actual: ThoughtRow, erased: Erased | None) -> str | None:
+    """The first column in which a row differs from its entry; a content only if it was erased."""
+    expected = derive_row(actual.log_index, read, actual.content, erased)
     return next(find_differing(actual, expected), None)
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from affidavit.core.entry import Entry
 from affidavit.core.kinds import PAYLOAD_FIELDS
 from affidavit.core.views.calls import CallRow, call_row
+from affidavit.core.views.erasures import ErasureRow, erasure_row
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
 from affidavit.core.views.proposals import ProposalRow, find_proposal_misfit, proposal_row
 from affidavit.core.views.sessions import SealRow, SessionRow, seal_row, session_row
@@ -126,6 +127,10 @@ VIEWS: Final = (
     View(
         ApprovalRow, "approvals", "approvals", ("approval.decided",),
         lambda index, entry, payloads, _: approval_row(index, entry, payloads),
+    ),
+    View(
+        ErasureRow, "erasures", "erasures", ("payload.erased",),
+        lambda index, entry, payloads, _: erasure_row(index, entry, _reason(payloads)),
     ),
 )  # fmt: skip
 

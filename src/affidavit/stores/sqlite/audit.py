@@ -191,6 +191,14 @@ class SqliteAudit:
         """Nodes no tree has: above the log's size, at a level not kept, or of no seal."""
         return self._rows(self._sql["stray_nodes"], min(size, _INTEGER_MAX))
 
+    def erasures(self, *, scan: bool) -> Iterator[tuple[int, bytes, Any, Any]]:
+        """Entries that say what was erased, oldest first: where the view has them, or all.
+
+        With what the view says they name, and when that was.
+        """
+        rows = self._rows(self._sql["erasures" if scan else "erasures_viewed"])
+        return ((index, _entry_bytes(entry), fields, at) for index, entry, fields, at in rows)
+
     def newest_remembered(self) -> int:
         """The newest entry that an idempotency key stands for; -1 where none does."""
         if not self._columns("idempotency_keys"):

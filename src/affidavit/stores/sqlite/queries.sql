@@ -14,6 +14,13 @@ SELECT entry FROM log WHERE log_index = ?;
 -- A stretch of the log, in order.
 SELECT log_index, entry, leaf_hash FROM log WHERE log_index >= ? AND log_index < ? ORDER BY log_index;
 
+-- name: count_entries_holding
+SELECT count(*) FROM log WHERE instr(entry, ?) > 0;
+
+-- name: calls_that_wrote
+SELECT log_index, first_index, last_index FROM calls
+WHERE args_sha256 IS NOT NULL AND first_index IS NOT NULL;
+
 -- name: leaf_hashes
 SELECT leaf_hash FROM log WHERE log_index >= ? AND log_index < ? ORDER BY log_index;
 
@@ -143,8 +150,13 @@ LEFT JOIN log ON log.log_index = c.log_index ORDER BY c.log_index;
 
 -- name: erasures
 -- What was erased, from the log itself.
-SELECT log_index, entry FROM log
+SELECT log_index, entry, NULL, NULL FROM log
 WHERE instr(entry, CAST('"kind":"payload.erased"' AS BLOB)) > 0 ORDER BY log_index;
+
+-- name: erasures_viewed
+-- What was erased, with what the view says of it.
+SELECT e.log_index, log.entry, e.fields, e.at FROM erasures AS e JOIN log ON log.log_index = e.log_index
+ORDER BY e.log_index;
 
 -- name: nodes
 SELECT hash FROM merkle_nodes WHERE tree = ? AND level = ? AND position >= ? AND position < ?
@@ -155,6 +167,14 @@ INSERT INTO merkle_nodes (tree, level, position, hash) VALUES (?, ?, ?, ?);
 
 -- name: find_key
 SELECT operation, salt, input_digest, first_index, last_index FROM idempotency_keys WHERE key = ?;
+
+-- name: forget_inputs
+-- A digest of an input with erased words in it would lead back to them.
+UPDATE idempotency_keys SET salt = X'', input_digest = X'' WHERE EXISTS (
+  SELECT 1 FROM json_each(?) WHERE value BETWEEN first_index AND last_index);
+
+-- name: erase_content
+UPDATE thought_records SET content = '', erased_at = ? WHERE log_index = ?;
 
 -- name: add_key
 INSERT INTO idempotency_keys (key, operation, salt, input_digest, first_index, last_index)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -12,7 +13,7 @@ from affidavit.core.entry import Entry, decode_entry, read_at
 from affidavit.core.lifecycle import TERMINAL_STATES
 from affidavit.core.merkle import Digest, Node, complete_levels
 from affidavit.core.tile import TILE_HEIGHT
-from affidavit.core.views import SESSION_VIEWS, TABLES, VIEW_OF_KIND, text_columns
+from affidavit.core.views import SESSION_VIEWS, TABLES, VIEW_OF_KIND, VIEWS, text_columns
 from affidavit.core.views.payload import Payload, payload_column, read_payload
 from affidavit.core.views.sessions import SealRow, SessionRow
 from affidavit.core.views.tasks import TaskRow
@@ -114,6 +115,48 @@ class SqliteReader(Observations):
         sql = f"SELECT {columns} FROM {VIEW_OF_KIND[kind].table} WHERE log_index = ?"
         row = self._execute(sql, [*[bytes_max] * len(names), index]).fetchone()
         return dict(zip(names, row or [None] * len(names), strict=True))
+
+    def text_sizes(self, index: int, kind: str) -> dict[str, int]:
+        """How many bytes each text of an entry has; none where there is no text, or no longer."""
+        names = text_columns(kind)
+        if not names:
+            return {}
+        sized = [f"coalesce(length(CAST({payload_column(name)} AS BLOB)), 0)" for name in names]
+        columns = ", ".join(sized)
+        sql = f"SELECT {columns} FROM {VIEW_OF_KIND[kind].table} WHERE log_index = ?"
+        row = self._execute(sql, [index]).fetchone()
+        return dict(zip(names, row or [0] * len(names), strict=True))
+
+    def texts_holding(self, text: str) -> dict[int, set[str]]:
+        """Which texts hold these words: every text there is, is looked at."""
+        found: dict[int, set[str]] = {}
+        for view in VIEWS:
+            for name in {name for kind in view.kinds for name in text_columns(kind)}:
+                sql = (
+                    f"SELECT log_index FROM {view.table} WHERE instr({payload_column(name)}, ?) > 0"
+                )
+                for (index,) in self._execute(sql, [text]):
+                    found.setdefault(index, set()).add(name)
+        return found
+
+    def calls_behind(self, indices: Sequence[int]) -> list[int]:
+        """The calls of a server that wrote any of these entries."""
+        wanted = sorted(indices)
+        return [
+            index
+            for index, first, last in self._all("calls_that_wrote")
+            if bisect_left(wanted, first) < bisect_right(wanted, last)
+        ]
+
+    def count_entries_holding(self, text: str) -> int:
+        """How many entries hold these words themselves, in names."""
+        quoted = encode_string(text)[1:-1].encode()
+        return int(self._one("count_entries_holding", quoted)[0])
+
+    def leaf(self, index: int) -> Digest:
+        """The hash kept beside an entry."""
+        rows = self._all("leaf_hashes", index, index + 1)
+        return Digest(rows[0][0] if rows else b"")
 
     def payloads(self, start: int, end: int) -> dict[int, dict[str, Payload]]:
         """The payloads kept for a stretch of the log; what was erased or lost has no text."""
@@ -329,7 +372,7 @@ class SqliteReader(Observations):
 
     def erasures(self) -> list[tuple[int, Entry]]:
         """Every entry that erased payloads, oldest first."""
-        found = ((index, _read(entry, index)) for index, entry in self._all("erasures"))
+        found = ((index, _read(entry, index)) for index, entry, _, __ in self._all("erasures"))
         return [(index, entry) for index, entry in found if entry.kind == "payload.erased"]
 
     def setting_changes(self, end: int) -> list[Entry]:

@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 # How long a fact that nobody waits for may wait for a commit to go with.
 _SOON_S: Final = 0.9
+_SCRUB_WAIT_MS = 2_000
 
 
 class SqliteStore:
@@ -247,6 +248,20 @@ class SqliteStore:
         # A connection of its own: its functions and limits stay with it.
         with closing(self._connect(readonly=True)) as connection:
             return run_query(connection, self.location, sql, params)
+
+    def scrub(self) -> bool:
+        """Leave nothing of what was erased in the file and beside it; False when somebody reads."""
+        self._check_writable()
+        with self._lock:
+            connection = self._committer.connection()
+            try:
+                connection.execute(f"PRAGMA busy_timeout = {_SCRUB_WAIT_MS}")
+                busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            except failures.RAISED as error:
+                raise failures.translate(error, self.location) from None
+            finally:
+                connection.execute("PRAGMA busy_timeout = 0")
+            return not busy
 
     def describe(self) -> Mapping[str, Any]:
         """Facts about the file, from `stat` and from SQLite."""

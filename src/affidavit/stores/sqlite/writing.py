@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -10,6 +11,7 @@ from affidavit.core.merkle import Digest, complete_levels, leaf_hash
 from affidavit.core.moment import AT_US_MAX
 from affidavit.core.tile import TILE_HEIGHT, TILE_WIDTH
 from affidavit.core.views import TABLES, VIEWS, Row
+from affidavit.core.views.payload import payload_column
 from affidavit.core.views.sessions import SealRow, SessionRow
 from affidavit.core.views.settings import SettingRow
 from affidavit.core.views.thoughts import ThoughtRow
@@ -193,6 +195,21 @@ class SqliteWriter(SqliteReader):
         self.writes += 1
         rows = [(tree, level, first + offset, digest) for offset, digest in enumerate(digests)]
         self._connection.executemany(self._sql["add_node"], rows)
+
+    def erase(self, table: str, index: int, name: str, erased_at: str) -> None:
+        """Take a text and its salt away; the guards let go what the newest erasure names."""
+        self.writes += 1
+        if table == TABLES[ThoughtRow]:
+            self._execute(self._sql["erase_content"], (erased_at, index))
+        else:
+            column = payload_column(name)
+            sql = f"UPDATE {table} SET {column} = NULL, {column}_salt = NULL WHERE log_index = ?"
+            self._execute(sql, (index,))
+
+    def forget_inputs(self, indices: Sequence[int]) -> None:
+        """Forget what the calls were given that wrote these entries: a retry is then refused."""
+        self.writes += 1
+        self._execute(self._sql["forget_inputs"], (json.dumps(indices),))
 
     def add_key(self, key: str, use: KeyUse) -> None:
         """Remember what an idempotency key stood for."""

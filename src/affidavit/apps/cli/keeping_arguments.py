@@ -1,0 +1,25 @@
+"""What the commands about what is kept are called, take and say about themselves."""
+
+from __future__ import annotations
+
+from affidavit.apps.cli.parsing import Commands, add_command
+
+
+def add_keeping(commands: Commands) -> None:
+    """`affidavit erase`."""
+    parser = add_command(
+        commands,
+        "erase",
+        "erase:erase",
+        "take texts away for good, and leave the facts",
+        "Shows what will go and asks. The text, its salt and its digests leave every file of the "
+        "ledger; the log says who erased what, and why. docs/howto/erase-and-retain.md names the "
+        "copies it cannot reach.",
+    )
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--session", metavar="ID", help="every text of this session")
+    which.add_argument("--record", metavar="ID", help="the text of this record")
+    which.add_argument("--matching", metavar="TEXT", help="every text that holds these words")
+    parser.add_argument("--by", metavar="WHO", help="who erases (else the name of this user)")
+    parser.add_argument("--reason", metavar="TEXT", help="why; it goes into the log")
+    parser.add_argument("--yes", action="store_true", help="do not ask")

@@ -1,0 +1,87 @@
+"""What this machine remembers of erasures, beside the guards.
+
+<state>/<hex H(ledger id)>/erased   a line of JSON an erasure: fields, with their entries' hashes
+<state>/<hex H(ledger id)>/scrub    there while a file is still to be cleaned
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from affidavit.apps.durable_files import told, write_whole
+from affidavit.errors import StoreError
+from affidavit.ledger.ports import Remembered
+from affidavit.stores.sqlite.files import make_folder, sync_folder
+
+
+class ErasureFolder:
+    """The memory of erasures of this user."""
+
+    def __init__(self, find_folder: Callable[[], Path]) -> None:
+        self._find_folder = find_folder
+
+    def _folder(self, ledger_id: str) -> Path:
+        return self._find_folder() / sha256(ledger_id.encode()).hexdigest()
+
+    def mark(self, ledger_id: str) -> None:
+        """Something is about to be erased; the mark is on disk when this returns."""
+        folder = self._folder(ledger_id)
+        with told(folder):
+            make_folder(folder)
+            write_whole(folder / "scrub", b"", os.O_TRUNC)
+            sync_folder(folder)
+
+    def unmark(self, ledger_id: str) -> None:
+        """The file is clean."""
+        with told(self._folder(ledger_id)):
+            (self._folder(ledger_id) / "scrub").unlink(missing_ok=True)
+
+    def is_marked(self, ledger_id: str) -> bool:
+        """Whether somebody was stopped before the file was clean."""
+        return (self._folder(ledger_id) / "scrub").exists()
+
+    def remember(self, ledger_id: str, notes: Sequence[Remembered]) -> None:
+        """Keep what was erased; it is on disk when this returns."""
+        if not notes:
+            return
+        folder = self._folder(ledger_id)
+        lines = "".join(json.dumps(note._asdict()) + "\n" for note in notes)
+        with told(folder):
+            make_folder(folder)
+            write_whole(folder / "erased", lines.encode(), os.O_APPEND)
+            sync_folder(folder)
+
+    def newest(self, ledger_id: str) -> Remembered | None:
+        """The erasure remembered last."""
+        lines = self._lines(ledger_id)
+        return self._parse(ledger_id, lines[-1]) if lines else None
+
+    def recall(self, ledger_id: str) -> list[Remembered]:
+        """Every erasure remembered, oldest first."""
+        return [self._parse(ledger_id, line) for line in self._lines(ledger_id)]
+
+    def _lines(self, ledger_id: str) -> list[str]:
+        path = self._folder(ledger_id) / "erased"
+        with told(path):
+            try:
+                text = path.read_text(encoding="utf-8")
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        # A line that a power cut left unfinished is of an erasure whose mark is still there.
+        return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def _parse(self, ledger_id: str, line: str) -> Remembered:
+        try:
+            found = json.loads(line)
+            fields = tuple((index, name, leaf) for index, name, leaf in found["fields"])
+            return Remembered(found["log_index"], found["leaf"], found["erased_by"], fields)
+        except (KeyError, TypeError, ValueError):
+            raise StoreError(
+                f"{self._folder(ledger_id) / 'erased'} is damaged",
+                hint="Put it back from a copy, or take it away: then a backup restored later "
+                "brings erased texts back.",
+            ) from None

@@ -1,0 +1,254 @@
+"""Erasing: the text, its salt and its digests leave every file; the fact stays, and says so."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import affidavit
+from affidavit.errors import InputError
+
+WORDS = "the unmistakable pineapple"
+
+
+def thought(**more):
+    return {"type": "plan", "task_id": "t", "agent_id": "a", "content": WORDS, **more}
+
+
+def fill(ledger, session_id="s"):
+    ledger.start_session(intent=f"About {WORDS}", session_id=session_id)
+    first = ledger.record_thought(
+        **thought(session_id=session_id), idempotency_key=f"{session_id}-k"
+    )
+    ledger.record_thoughts([thought(content=f"padding {n} " * 40) for n in range(300)])
+    ledger.record_thought(**thought(session_id=session_id, content="Nothing of it here."))
+    ledger.record_thought(**thought(session_id=session_id, type="reflection", content=WORDS * 2000))
+    task = ledger.create_task(title=f"Buy {WORDS}", description=WORDS)
+    ledger.update_task(task.id, title="Something else")
+    return first
+
+
+def bytes_of(path):
+    return b"".join(
+        Path(name).read_bytes()
+        for name in (path, f"{path}-wal", f"{path}-shm")
+        if Path(name).exists()
+    )
+
+
+def test_erased_words_are_in_no_file_any_more(ledger, path):
+    fill(ledger)
+    assert WORDS.encode() in bytes_of(path)
+    done = ledger.erase(matching=WORDS, by="owner", reason="A person asked for it.")
+    assert (done.field_count, done.scrub) == (5, "done")
+    assert WORDS.encode() not in bytes_of(path)
+    assert ledger.verify().valid
+
+
+def test_a_record_is_erased_and_its_chains_still_hold(ledger):
+    first = fill(ledger)
+    ledger.erase(record_id=first.id, by="owner")
+    found = ledger.get_thought(first.id)
+    assert (found.content, found.erased) == (None, True)
+    assert (found.hash, found.chain_hash) == (first.hash, first.chain_hash)
+    assert ledger.verify_chain(session_id="s").valid
+    assert ledger.verify_chain(task_id="t").valid
+    assert ledger.verify_chain().valid
+    assert ledger.seal_session("s").record_count == 3
+    ledger.record_thought(**thought())
+    assert ledger.verify().valid
+
+
+def test_a_session_is_erased_whole_and_stays_sealed(ledger):
+    fill(ledger)
+    root = ledger.seal_session("s").root
+    plan = ledger.plan_erasure(session_id="s")
+    assert plan.kinds == {"session.started": 1, "thought.recorded": 3}
+    assert ledger.erase(session_id="s", by="owner").field_count == plan.field_count == 4
+    assert ledger.get_session("s").intent is None
+    assert [one.content for one in ledger.list_thoughts(session_id="s")] == [None] * 3
+    assert ledger.merkle_root("s").root == root
+
+
+def test_verify_is_clean_and_says_what_is_erased(ledger):
+    fill(ledger)
+    ledger.erase(matching=WORDS, by="owner")
+    report = ledger.verify()
+    assert report.valid
+    assert report.checked["erased"] == 5
+    assert "5 erased texts, each named by its erasure" in report.unchecked
+    assert ledger.rebuild(check=True).valid
+
+
+def test_the_log_says_who_erased_what_and_why(ledger):
+    first = fill(ledger)
+    ledger.erase(record_id=first.id, by="owner", reason="A person asked.")
+    entry = ledger.list_entries()[-1]
+    assert entry.kind == "payload.erased"
+    assert entry.body["fields"] == [[first.index, "content"]]
+    assert (entry.body["field_count"], entry.body["by"]) == (1, "owner")
+    assert entry.texts == {"reason": "A person asked."}
+
+
+def test_a_rebuild_makes_the_rows_of_erased_texts_again(ledger, path):
+    first = fill(ledger)
+    ledger.erase(matching=WORDS, by="owner")
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TRIGGER thought_records_refuses_delete")
+        connection.execute("DELETE FROM thought_records WHERE log_index = ?", [first.index])
+    connection.close()
+    assert not ledger.verify().valid
+    ledger.rebuild()
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "CREATE TRIGGER thought_records_refuses_delete BEFORE DELETE ON thought_records\n"
+            "BEGIN SELECT RAISE(ABORT, 'thought records are append-only'); END"
+        )
+    connection.close()
+    assert ledger.get_thought(first.id).erased
+
+
+def test_a_retry_does_not_bring_erased_words_back(ledger):
+    fill(ledger)
+    ledger.erase(matching=WORDS, by="owner")
+    with pytest.raises(affidavit.ConflictError, match="idempotency_key"):
+        ledger.record_thought(**thought(session_id="s"), idempotency_key="s-k")
+
+
+def test_what_is_erased_already_is_not_erased_again(ledger):
+    fill(ledger)
+    ledger.erase(matching=WORDS, by="owner")
+    size = len(ledger)
+    assert ledger.erase(matching=WORDS, by="owner").field_count == 0
+    assert ledger.plan_erasure(session_id="s").field_count == 1
+    assert len(ledger) == size
+
+
+def test_many_fields_are_several_entries_of_one_moment(ledger):
+    ledger.record_thoughts([thought() for _ in range(1_100)])
+    done = ledger.erase(matching=WORDS, by="owner")
+    assert done.field_count == 1_100
+    entries = ledger.list_entries()[-3:]
+    assert [entry.index for entry in entries] == list(done.indices)
+    assert [entry.body["field_count"] for entry in entries] == [500, 500, 100]
+    assert len({entry.at for entry in entries}) == 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE thought_records SET content = '', erased_at = 'now' WHERE log_index = 2",
+        "UPDATE thought_records SET content = 'other' WHERE log_index = 2",
+        "UPDATE sessions SET intent = NULL, intent_salt = NULL",
+        "UPDATE task_versions SET title = NULL, title_salt = NULL",
+        "UPDATE erasures SET fields = '[]'",
+        "DELETE FROM erasures",
+    ],
+)
+def test_nothing_is_erased_without_its_entry(ledger, path, sql):
+    fill(ledger)
+    ledger.erase(record_id=ledger.list_thoughts(session_id="s")[1].id, by="owner")
+    connection = sqlite3.connect(path)
+    with pytest.raises(sqlite3.IntegrityError):
+        connection.execute(sql)
+    connection.close()
+
+
+def test_names_cannot_be_erased_and_the_plan_says_so(ledger):
+    ledger.record_thought(**thought(task_id="pineapple", content="about a pineapple"))
+    plan = ledger.plan_erasure(matching="pineapple")
+    assert (plan.field_count, plan.named_in) == (1, 1)
+
+
+def test_a_restored_backup_forgets_again(open_ledger, path, tmp_path):
+    ledger = open_ledger()
+    first = fill(ledger)
+    ledger.close()
+    shutil.copy(path, tmp_path / "backup")
+    ledger = open_ledger()
+    ledger.erase(matching=WORDS, by="owner")
+    ledger.close()
+    shutil.copy(tmp_path / "backup", path)
+    ledger = open_ledger()
+    assert ledger.get_thought(first.id).erased
+    assert WORDS.encode() not in bytes_of(path)
+    assert ledger.list_entries()[-1].kind == "payload.erased"
+    size = len(ledger)
+    ledger.close()
+    assert len(open_ledger()) == size
+
+
+def test_another_history_of_the_same_name_is_left_alone(open_ledger, path):
+    ledger = open_ledger(id_fn=iter([f"id{n}" for n in range(9)]).__next__)
+    ledger.record_thought(**thought(), id_fn=lambda: "one")
+    ledger.erase(record_id="one", by="owner")
+    ledger.close()
+    Path(path).unlink()
+    ledger = open_ledger(id_fn=iter([f"id{n}" for n in range(9)]).__next__)
+    ledger.record_thought(**thought(content="not the same"), id_fn=lambda: "one")
+    ledger.close()
+    assert open_ledger().get_thought("one").content == "not the same"
+
+
+def test_while_somebody_reads_the_cleaning_waits_for_a_later_opener(open_ledger, path, monkeypatch):
+    monkeypatch.setattr("affidavit.stores.sqlite.store._SCRUB_WAIT_MS", 10)
+    ledger = open_ledger()
+    fill(ledger)
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM log LIMIT 1").fetchone()
+    assert ledger.erase(matching=WORDS, by="owner").scrub == "pending"
+    reader.close()
+    ledger.close()
+    open_ledger()
+    assert WORDS.encode() not in bytes_of(path)
+
+
+def test_a_process_that_died_before_the_cleaning_is_finished_by_the_next(
+    open_ledger, path, monkeypatch
+):
+    ledger = open_ledger()
+    fill(ledger)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "affidavit.ledger.erasing._scrub",
+            lambda context: (_ for _ in ()).throw(KeyboardInterrupt),
+        )
+        with pytest.raises(KeyboardInterrupt):
+            ledger.erase(matching=WORDS, by="owner")
+    ledger.close()
+    open_ledger()
+    assert WORDS.encode() not in bytes_of(path)
+
+
+@pytest.mark.parametrize(
+    ("wish", "code"),
+    [
+        ({}, "INVALID_PARAMS"),
+        ({"record_id": "x", "matching": "y"}, "INVALID_PARAMS"),
+        ({"record_id": "x"}, "ERR_NOT_FOUND"),
+        ({"session_id": "x"}, "ERR_SESSION_NOT_FOUND"),
+    ],
+)
+def test_a_wish_names_one_thing_that_is_there(ledger, wish, code):
+    for call in (ledger.plan_erasure, lambda **named: ledger.erase(by="owner", **named)):
+        with pytest.raises(InputError) as caught:
+            call(**wish)
+        assert caught.value.code == code
+
+
+def test_an_erased_row_without_an_entry_is_told_of(path):
+    with affidavit.open(path) as ledger:
+        found = fill(ledger)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TRIGGER thought_records_erased_with_entry")
+        connection.execute(
+            "UPDATE thought_records SET content = '', erased_at = 'x' WHERE log_index = ?",
+            [found.index],
+        )
+    connection.close()
+    with affidavit.open(path, readonly=True) as ledger:
+        codes = {(one.code, one.index) for one in ledger.verify().findings}
+    assert ("erasure_unexplained", found.index) in codes
+    Path(path).unlink()
