@@ -85,7 +85,8 @@ def _sign(ledger: Any, name: str) -> int:
     ledger.add_key(by=f"owner {name}", reason=f"The old one is old {name}.")
     ledger.retire_key(first.vkey, reason="Now there is a new one.")
     ledger.recover("new-origin", reason=f"Moved to another machine {name}.")
-    ledger.erase(matching=f"Moved to another machine {name}", by=f"owner {name}")
+    if name == "a":
+        ledger.erase(matching=f"Moved to another machine {name}", by=f"owner {name}")
     ledger.retire_key(ledger.add_key().vkey, by="émile")
     ledger.recover("new-origin")
     return len(ledger) - before
