@@ -433,11 +433,12 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     "prove": {"record_id": required(NAME)},
     "prove_growth": {"old_size": required(LIMIT), "new_size": LIMIT},
     "publish": {"place": required(NOTE)},
-    "plan_erasure": {"session_id": NAME, "record_id": NAME, "matching": NOTE},
+    "plan_erasure": {"session_id": NAME, "record_id": NAME, "turn_id": NAME, "matching": NOTE},
     "erase": {
         "by": required(NAME),
         "session_id": NAME,
         "record_id": NAME,
+        "turn_id": NAME,
         "matching": NOTE,
         "reason": NOTE,
     },

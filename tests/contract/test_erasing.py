@@ -125,6 +125,28 @@ def test_what_is_erased_already_is_not_erased_again(ledger):
     assert len(ledger) == size
 
 
+def test_tool_calls_and_turns_go_with_their_digests(ledger, path):
+    ledger.set(payloads="keep")
+    turn, call = "7f000000-0000-4000-8000-000000000001", "7f000000-0000-4000-8000-000000000002"
+    ledger.upsert_turn(turn, turn, "user", WORDS, attributes={"said": WORDS})
+    ledger.upsert_turn(turn, turn, "user", f"{WORDS} again")
+    ledger.request_tool_call(call, "c1", None, "v", "read", arguments={"q": WORDS})
+    ledger.finish_tool_call(call, "c1", "completed", outcome={"found": WORDS})
+    assert ledger.erase(turn_id=turn, by="owner").field_count == 3
+    assert ledger.get_turn(turn).content is None
+    assert ledger.erase(matching=WORDS, by="owner").field_count == 4
+    assert WORDS.encode() not in bytes_of(path)
+    assert ledger.verify().checked["erased"] == 7
+    assert ledger.rebuild(check=True).valid
+
+
+def test_nothing_is_erased_inside_a_transaction(ledger):
+    first = fill(ledger)
+    with pytest.raises(affidavit.ConflictError, match="transaction"), ledger.transaction() as tx:
+        tx.erase(record_id=first.id, by="owner")
+    assert ledger.get_thought(first.id).content == WORDS
+
+
 def test_many_fields_are_several_entries_of_one_moment(ledger):
     ledger.record_thoughts([thought() for _ in range(1_100)])
     done = ledger.erase(matching=WORDS, by="owner")

@@ -62,6 +62,8 @@ def _indices(reader: Reader, wanted: Erase) -> Sequence[int]:
         if reader.find_session(wanted.session_id) is None:
             raise session_not_found(wanted.session_id)
         return reader.entry_indices(session_id=wanted.session_id, task_id=None)
+    if wanted.turn_id is not None:
+        return _versions_of_turn(reader, wanted.turn_id)
     found = None if wanted.record_id is None else reader.find_thought(wanted.record_id)
     if found is None:
         raise InputError(
@@ -71,6 +73,18 @@ def _indices(reader: Reader, wanted: Erase) -> Sequence[int]:
             field="record_id",
         )
     return [found.log_index]
+
+
+def _versions_of_turn(reader: Reader, turn_id: str) -> list[int]:
+    indices = reader.turn_indices(turn_id.lower())
+    if not indices:
+        raise InputError(
+            f"turn_id: there is no turn {turn_id!r:.100}",
+            code="ERR_NOT_FOUND",
+            hint="list_turns shows the ids of turns.",
+            field="turn_id",
+        )
+    return indices
 
 
 def _present(reader: Reader, index: int) -> Iterator[Target]:
@@ -103,6 +117,7 @@ def plan(reader: Reader, targets: Sequence[Target], matching: str | None) -> Era
 
 def erase(context: Context, wanted: Erase, why: Said) -> Erasure:
     """Erase what is wanted and clean the file; answers with what went."""
+    context.store.check_scrubbable()
     with context.store.read() as reader:
         if not find_targets(reader, wanted):
             return Erasure(0, (), "done")
@@ -120,9 +135,7 @@ def _carry_out(context: Context, unit: Any) -> Erasure:
     try:
         notes, count = context.store.write(unit, context.clock)
     except BaseException:
-        # It may have been committed all the same: then the mark has to stay.
-        if not context.store.readonly:
-            _finish(context)
+        _finish(context)  # it may have been committed all the same
         raise
     memory.remember(ledger_id, notes)
     done = _scrub(context)
@@ -231,6 +244,7 @@ def _brought_back(reader: Reader, notes: Iterable[Remembered]) -> Iterator[Targe
 
 def check_wish(wanted: Erase) -> None:
     """That exactly one thing is named."""
-    named = [name for name in ("session_id", "record_id", "matching") if getattr(wanted, name)]
+    parts = (wanted.session_id, wanted.record_id, wanted.turn_id, wanted.matching)
+    named = [part for part in parts if part is not None]
     if len(named) != 1:
-        raise invalid("session_id", "name one of session_id, record_id, matching")
+        raise invalid("session_id", "name one of session_id, record_id, turn_id, matching")

@@ -202,6 +202,7 @@ class Erase(Struct, frozen=True, forbid_unknown_fields=True):
     by: Name | None = None
     session_id: Name | None = None
     record_id: Name | None = None
+    turn_id: Name | None = None
     matching: Note | None = None
     reason: Note | None = None
 

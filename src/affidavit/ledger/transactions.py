@@ -112,6 +112,14 @@ class Held:
         """Nothing that is not committed can be verified."""
         raise self.impossible("verifying")
 
+    def check_scrubbable(self) -> None:
+        """A file is cleaned after a commit."""
+        raise self._refuse("erasing")
+
+    def scrub(self) -> bool:
+        """A file is cleaned after a commit."""
+        raise self._refuse("erasing")
+
     def rebuild(self, repair: Callable[[LedgerSource, Repairer], T]) -> T:
         """Nothing that is not committed can be rebuilt."""
         del repair

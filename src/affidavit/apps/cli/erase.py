@@ -18,7 +18,12 @@ _PENDING = "Somebody is reading the file: it is cleaned when it is opened next."
 
 def erase(args: argparse.Namespace) -> Answer:
     """What was erased."""
-    wish = {"session_id": args.session, "record_id": args.record, "matching": args.matching}
+    wish = {
+        "session_id": args.session,
+        "record_id": args.record,
+        "turn_id": args.turn,
+        "matching": args.matching,
+    }
     with open_for_writing(args) as ledger:
         plan = ledger.plan_erasure(**wish)
         if plan.field_count and not args.yes:

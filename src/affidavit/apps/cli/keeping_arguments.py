@@ -19,6 +19,7 @@ def add_keeping(commands: Commands) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--session", metavar="ID", help="every text of this session")
     which.add_argument("--record", metavar="ID", help="the text of this record")
+    which.add_argument("--turn", metavar="ID", help="every version of this turn")
     which.add_argument("--matching", metavar="TEXT", help="every text that holds these words")
     parser.add_argument("--by", metavar="WHO", help="who erases (else the name of this user)")
     parser.add_argument("--reason", metavar="TEXT", help="why; it goes into the log")

@@ -16,10 +16,13 @@ class Erasing(Handle):
         *,
         session_id: str | None = None,
         record_id: str | None = None,
+        turn_id: str | None = None,
         matching: str | None = None,
     ) -> ErasurePlan:
         """What `erase` would take away; nothing is changed."""
-        wanted = _read_wish(session_id=session_id, record_id=record_id, matching=matching)
+        wanted = _read_wish(
+            session_id=session_id, record_id=record_id, turn_id=turn_id, matching=matching
+        )
         return self._read(
             lambda reader: erasing.plan(
                 reader, erasing.find_targets(reader, wanted), wanted.matching
@@ -32,13 +35,19 @@ class Erasing(Handle):
         by: str = REQUIRED,
         session_id: str | None = None,
         record_id: str | None = None,
+        turn_id: str | None = None,
         matching: str | None = None,
         reason: str | None = None,
     ) -> Erasure:
-        """Erase the texts of a session, of a record, or those that hold some words, for good."""
+        """Erase the texts of a session, record or turn, or all that hold some words, for good."""
         said_by = read_id(by, "by")
         wanted = _read_wish(
-            by=said_by, session_id=session_id, record_id=record_id, matching=matching, reason=reason
+            by=said_by,
+            session_id=session_id,
+            record_id=record_id,
+            turn_id=turn_id,
+            matching=matching,
+            reason=reason,
         )
         said = keys.said(self._context, said_by, wanted.reason)
         return erasing.erase(self._context, wanted, said)

@@ -17,6 +17,9 @@ SELECT log_index, entry, leaf_hash FROM log WHERE log_index >= ? AND log_index <
 -- name: count_entries_holding
 SELECT count(*) FROM log WHERE instr(entry, ?) > 0;
 
+-- name: turn_indices
+SELECT log_index FROM conversation_turns WHERE id = ?;
+
 -- name: calls_that_wrote
 SELECT log_index, first_index, last_index FROM calls
 WHERE args_sha256 IS NOT NULL AND first_index IS NOT NULL;

@@ -139,6 +139,10 @@ class SqliteReader(Observations):
                     found.setdefault(index, set()).add(name)
         return found
 
+    def turn_indices(self, turn_id: str) -> list[int]:
+        """Every version of a turn."""
+        return [index for (index,) in self._all("turn_indices", turn_id)]
+
     def calls_behind(self, indices: Sequence[int]) -> list[int]:
         """The calls of a server that wrote any of these entries."""
         wanted = sorted(indices)

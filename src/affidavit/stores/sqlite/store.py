@@ -249,6 +249,10 @@ class SqliteStore:
         with closing(self._connect(readonly=True)) as connection:
             return run_query(connection, self.location, sql, params)
 
+    def check_scrubbable(self) -> None:
+        """That something may be erased here."""
+        self._check_writable()
+
     def scrub(self) -> bool:
         """Leave nothing of what was erased in the file and beside it; False when somebody reads."""
         self._check_writable()
