@@ -114,11 +114,11 @@ class Held:
 
     def check_scrubbable(self) -> None:
         """A file is cleaned after a commit."""
-        raise self._refuse("erasing")
+        raise self.impossible("erasing")
 
     def scrub(self) -> bool:
         """A file is cleaned after a commit."""
-        raise self._refuse("erasing")
+        raise self.impossible("erasing")
 
     def rebuild(self, repair: Callable[[LedgerSource, Repairer], T]) -> T:
         """Nothing that is not committed can be rebuilt."""
