@@ -345,11 +345,11 @@ def test_a_long_verification_keeps_nobody_waiting_and_ends_with_the_server(path,
         for _ in range(3):
             began = time.monotonic()
             assert "Verifying\u2026" in server.get("/verify").text
-            assert time.monotonic() - began < 1
+            assert time.monotonic() - began < 5
         assert server.post("/verify").status == 303, "a second click joins the first"
         began = time.monotonic()
         assert server.stop(signal.SIGTERM)[0] == 0
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
 
 
 def test_a_verifier_that_gives_no_answer_is_no_good_verdict(path, tmp_path):

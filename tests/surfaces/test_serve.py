@@ -41,7 +41,7 @@ def test_it_prints_one_url_and_ends_cleanly(path, tmp_path, by, words):
     lingering.getresponse().read()
     began = time.monotonic()
     assert server.stop(by) == (0, "")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
     lingering.close()
     assert server.url.startswith("http://127.0.0.1:")
     if words:
