@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import time
+import uuid
 from html.parser import HTMLParser
 from urllib.parse import urlencode
 
@@ -81,10 +82,32 @@ def fill_with_hostile(ledger) -> None:
             type="reflection", task_id=NAME, agent_id=HOSTILE, session_id=NAME,
             content=HOSTILE + UNSAFE, id_fn=None if writer is ledger else lambda: HOSTILE,
         )  # fmt: skip
+    observe_hostile(ledger)
     ledger.seal_session(NAME)
     ledger.end_session(NAME)
     ledger.start_session(intent="next", continues=NAME)
     ledger.set(writeback="reflection", by=HOSTILE)
+
+
+def observe_hostile(ledger) -> None:
+    """The same in what hooks and proxies see."""
+    turn, request, proposal = (str(uuid.UUID(int=number, version=4)) for number in (1, 2, 3))
+    call = {"request_id": request, "call_id": HOSTILE}
+    ledger.upsert_turn(
+        id=turn, message_id=turn, kind="user", content=HOSTILE + UNSAFE, session_id=NAME,
+        actor=HOSTILE, model=HOSTILE, thread_id=HOSTILE, attributes={HOSTILE: HOSTILE},
+    )  # fmt: skip
+    ledger.request_tool_call(
+        **call, vendor=HOSTILE, tool_name=HOSTILE, arguments={HOSTILE: HOSTILE + UNSAFE},
+        session_id=NAME, actor=HOSTILE, model=HOSTILE,
+    )  # fmt: skip
+    ledger.decide_call(**call, decision="approved", by=HOSTILE, reason=HOSTILE)
+    ledger.finish_tool_call(**call, status="failed", error_kind=HOSTILE, error_msg=HOSTILE)
+    ledger.create_proposal(
+        request_id=proposal, session_id=NAME,
+        diffs=[{"file": HOSTILE, "op": "modify", "patch": HOSTILE}],
+    )  # fmt: skip
+    ledger.decide_proposal(request_id=proposal, decision="denied", by=HOSTILE, reason=HOSTILE)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +115,7 @@ def hostile(tmp_path_factory):
     """A server over a ledger full of hostile text, and that ledger."""
     folder = tmp_path_factory.mktemp("page")
     path = str(folder / "trail.db")
-    with affidavit.open(path) as ledger:
+    with affidavit.open(path, settings={"payloads": "keep"}) as ledger:
         fill_with_hostile(ledger)
         ledger.start_session(session_id="long", intent="many records")
         ledger.record_thoughts(
@@ -113,7 +136,7 @@ def pages_of(path: str) -> list[str]:
         tasks = [task.id for task in ledger.list_tasks(include_deleted=True).tasks]
     named = [link("session", id=NAME), *(link("task", id=task) for task in (NAME, *tasks))]
     fixed = ["/", "/sessions", "/tasks", "/connect", "/verify"]
-    return [*fixed, *named, *(f"/entry?index={index}" for index in range(min(size, 16)))]
+    return [*fixed, *named, *(f"/entry?index={index}" for index in range(min(size, 22)))]
 
 
 def test_nothing_recorded_can_act_in_a_page(hostile):
@@ -165,6 +188,8 @@ def test_a_story_is_told_whole_and_in_order(hostile):
         [after] = ledger.list_sessions(continues=NAME)
     assert places == [f"entry-{entry.index}" for entry in entries]
     assert seal.root in page.words
+    for title in ("Turn: user", "called", "Tool call approved", "Tool call failed", "Edit denied"):
+        assert title in page.words
     assert link("session", id=after.session_id) in page.links()
     assert (
         link("session", id=NAME)
@@ -235,11 +260,11 @@ def test_verifying_leads_back_to_a_page_of_this_server(hostile, back, leads):
 def test_an_entry_of_a_kind_without_words_of_its_own_is_told_too():
     body = {"session_id": "s", "tool": "Bash", "arguments": {"bytes": 2, "commit": "0" * 64}}
     texts = {"arguments": "ls", "outcome": None}
-    entry = LogEntry(7, 1, "tool_call.requested", body, "none", None, "hook", texts)
+    entry = LogEntry(7, 1, "something.new", body, "none", None, "hook", texts)
     card = card_of(entry, {})
     assert (card.title, card.said, card.texts) == (entry.kind, "seen", [("arguments", "ls", False)])
     told = {fact.name: fact.value for fact in card.facts}
-    assert told.items() >= {"session": "s", "tool": "Bash", "arguments: bytes": "2"}.items()
+    assert told == {"session": "s", "tool": "Bash"}
 
 
 def test_a_text_that_was_erased_is_said_to_be_gone():
@@ -262,8 +287,10 @@ def test_an_empty_ledger_offers_the_sample_once_and_says_what_it_is(path, tmp_pa
     with affidavit.open(path) as ledger:
         entries = ledger.list_entries()
         assert [entry.kind for entry in entries].count("thought.recorded") == 4
-        assert {entry.client.partition("/")[0] for entry in entries[1:]} == {"affidavit-sample"}
-        for entry in entries:
+        recorded = [entry for entry in entries if entry.via == "http"]
+        assert len(recorded) == 9
+        assert {entry.client.partition("/")[0] for entry in recorded} == {"affidavit-sample"}
+        for entry in recorded:
             assert all("sample" in text.lower() for text in entry.texts.values() if text)
         assert ledger.verify().valid
 

@@ -109,7 +109,7 @@ def _tell(entry: LogEntry) -> _Told:
     tell = _TELL.get(entry.kind)
     if tell is not None:
         return tell(entry.body)
-    return entry.kind, "plain", None, sorted(entry.body)
+    return entry.kind, "plain", None, sorted(entry.body.keys() - entry.texts)
 
 
 def _thought(body: Mapping[str, Any]) -> _Told:
@@ -126,6 +126,13 @@ def _call(body: Mapping[str, Any]) -> _Told:
     return title, "plain", "caller", ("duration_us", "first_index", "last_index")
 
 
+def _said(
+    tone: str, title: str, word: str, who: str | None, *shown: str
+) -> Callable[[Mapping[str, Any]], _Told]:
+    """A title that ends with a word of the body."""
+    return lambda body: (title.format(body[word]), tone, who, shown)
+
+
 def _task_update(body: Mapping[str, Any]) -> _Told:
     status = body["changed"].get("status")
     title = "Task changed" if status is None else f"Task moved to {status}"
@@ -136,6 +143,7 @@ def _always(*told: Any) -> Callable[[Mapping[str, Any]], _Told]:
     return lambda _: told
 
 
+_FINISH: Final = ("call_id", "error_kind", "latency_ms")
 _TELL: Final[dict[str, Callable[[Mapping[str, Any]], _Told]]] = {
     "ledger.created": _always("Ledger created", "plain", None, ("ledger_id", "origin")),
     "thought.recorded": _thought,
@@ -151,6 +159,19 @@ _TELL: Final[dict[str, Callable[[Mapping[str, Any]], _Told]]] = {
     "task.deleted": _always("Task deleted", "task", None, ("task_id",)),
     "call.finished": _call,
     "call.failed": _call,
+    "turn.asserted": _said("turn", "Turn: {}", "turn_kind", "actor", "thread_id", "model"),
+    "turn.retracted": _always("Turn taken back", "turn", None, ("id",)),
+    "tool_call.requested": _said(
+        "tool", "{} called", "tool_name", "actor", "vendor", "model", "call_id"
+    ),
+    "tool_call.completed": _always("Tool call completed", "tool", None, _FINISH),
+    "tool_call.failed": _always("Tool call failed", "tool", None, _FINISH),
+    "tool_call.late": _always("Result of a tool call, late", "tool", None, _FINISH),
+    "proposal.created": _always("Edit proposed", "tool", None, ("confidence",)),
+    "proposal.decided": _said("tool", "Edit {}", "decision", "by"),
+    "proposal.applied": _always("Edit applied", "tool", "by", ("commit_hash",)),
+    "proposal.reverted": _always("Edit reverted", "tool", "by", ("commit_hash",)),
+    "approval.decided": _said("tool", "Tool call {}", "decision", "by", "call_id"),
     "setting.changed": _always("Setting changed", "plain", "by", ("name", "old", "new")),
 }
 
