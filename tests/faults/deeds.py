@@ -140,8 +140,11 @@ def sign_rounds(path, side, number, rounds, start_at):
             say("signed", signed.size, signed.root)
 
 
-def sign_and_die(path, home, side, step):
-    """Sign, and be killed at a step: before or after a system call, or a statement of a write."""
+def sign_and_die(path, home, side, step, publish_to=None):
+    """Sign, and maybe publish, and be killed at a step.
+
+    A step is before or after a system call, or a statement of a write.
+    """
     say, count = sayer(side), itertools.count(1)
 
     def reach(_):
@@ -150,7 +153,7 @@ def sign_and_die(path, home, side, step):
 
     os.environ["AFFIDAVIT_HOME"] = home
     with pointed(), affidavit.open(path) as ledger, armed(reach), stepping(reach):
-        signed = ledger.checkpoint()
+        signed = ledger.publish(publish_to) if publish_to else ledger.checkpoint()
         say("signed", signed.size, signed.root)
     say("steps", next(count) - 1)
 
