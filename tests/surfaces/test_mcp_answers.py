@@ -6,12 +6,13 @@ import json
 import re
 from typing import Any
 
+import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
 
 import affidavit
 from affidavit.apps.mcp.envelope import RESULT_CHARACTERS_MAX
-from affidavit.apps.mcp.schemas import input_schema
+from affidavit.apps.mcp.schemas import input_schema, output_schema
 from affidavit.apps.mcp.service import TOOLS, Peer, Service
 from affidavit.apps.mcp.texts import INSTRUCTIONS, PROMPT
 from affidavit.apps.mcp.tools import MODES
@@ -64,6 +65,38 @@ def test_unknown_arguments_are_refused_by_every_tool(ledger):
         assert input_schema(tool.input)["additionalProperties"] is False
         answer = service.call(tool, {"surprise": 1})
         assert answer.structure["error"]["code"] == "INVALID_PARAMS", tool.name
+
+
+DEEP: Any = {}
+for _ in range(200):
+    DEEP = {"d": DEEP}
+ODD = [
+    *(None, True, 0, -1, 2**70, 1.5, float("inf"), "", "\x00", "\ud800", "a\nb", [], {}, ["x"]),
+    *("x" * 600, "x" * 70_000, "🦉" * 200, DEEP),
+]
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_odd_arguments_are_answered_in_shape(tool):
+    """Whatever is sent, the answer is JSON of its schema, short, and never a fault of the server."""
+    shape = output_schema(tool.answer, refuses_inside=tool.refuses_inside)
+    checker = jsonschema.Draft202012Validator(shape)
+    good = {**SAID, "id": "x", "intent": "i", "title": "t", "session_id": "s", "to": "DONE"}
+    schema = input_schema(tool.input)
+    needed = {name: good.get(name, {}) for name in schema.get("required", ())}
+    with affidavit.open(":memory:") as ledger:
+        service = Service(ledger, tools="all", bind_auto=True)
+        for name in (*schema["properties"], "surprise", "\ud800", "y" * 100_000):
+            for odd in ODD:
+                answer = service.call(tool, {**needed, name: odd}, client=("c\x00", "1"))
+                checker.validate(answer.structure)
+                said = json.dumps([answer.structure, *answer.texts], ensure_ascii=False)
+                assert len(said.encode()) < 400_000
+                assert "HANDLER_ERROR" not in said
+        for odd in ODD:
+            answer = service.call(tool, needed, idempotency_key=odd)
+            assert "HANDLER_ERROR" not in json.dumps(answer.structure)
+        assert ledger.verify().valid
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -270,7 +270,8 @@ def convert(schema: type[Schema], given: Any, place: str = "") -> Schema:
         raise _explain(schema, str(error), place) from None
     except UnicodeEncodeError as error:
         fields = [name for name, item in given.items() if item == error.object]
-        raise invalid(place + (fields or ["input"])[0], "has a lone surrogate") from None
+        field = _shown((fields or ["input"])[0])
+        raise invalid(place + field, "has a lone surrogate") from None
     _check_strings(value, place)
     return value
 
@@ -327,10 +328,15 @@ def _explain(schema: type[Struct], said: str, place: str) -> InputError:
     elif unknown := _UNKNOWN.search(message):
         field, message = unknown[1], "is not an argument of this call"
     return invalid(
-        (place + field).rstrip(".") or "input",
+        (place + _shown(field)).rstrip(".") or "input",
         message.replace("`", "")[:200],
         hint=_say_choices(schema, field),
     )
+
+
+def _shown(field: str) -> str:
+    """A field's name as a caller gave it, which may be anything, short and safe to print."""
+    return field if len(field) <= 80 and field.isprintable() else ascii(field)[1:-1][:80]
 
 
 def _say_choices(schema: type[Struct], field: str) -> str:
