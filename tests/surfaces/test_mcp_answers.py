@@ -78,7 +78,7 @@ ODD = [
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
 def test_odd_arguments_are_answered_in_shape(tool):
-    """Whatever is sent, the answer is JSON of its schema, short, and never a fault of the server."""
+    """Whatever is sent: JSON of the schema, short, and never a fault of the server."""
     shape = output_schema(tool.answer, refuses_inside=tool.refuses_inside)
     checker = jsonschema.Draft202012Validator(shape)
     good = {**SAID, "id": "x", "intent": "i", "title": "t", "session_id": "s", "to": "DONE"}
