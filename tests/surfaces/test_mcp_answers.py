@@ -89,7 +89,7 @@ def test_odd_arguments_are_answered_in_shape(tool):
         for name in (*schema["properties"], "surprise", "\ud800", "y" * 100_000):
             for odd in ODD:
                 answer = service.call(tool, {**needed, name: odd}, client=("c\x00", "1"))
-                checker.validate(answer.structure)
+                checker.validate(json.loads(json.dumps(answer.structure)))
                 said = json.dumps([answer.structure, *answer.texts], ensure_ascii=False)
                 assert len(said.encode()) < 400_000
                 assert "HANDLER_ERROR" not in said
@@ -117,6 +117,7 @@ def test_every_tool_answers_as_its_schema_says(ledger, era):
         "thought_record": [SAID, {**SAID, "session_id": "nowhere"}],
         "thought_record_list": [{}, {"after": "nowhere"}],
         "thought_get": [{"id": record}, {"id": "nowhere"}],
+        "proof_get": [{"id": record}, {"id": "nowhere"}],
         "session_list": [{}, {"after": "nowhere"}],
         "session_get": [{"session_id": session}, {"session_id": "nowhere"}],
         "audit_session_start": [{"intent": "y"}, {"intent": "y", "session_id": session}],
