@@ -225,6 +225,24 @@ EDITS = {
     "a space in an entry": (
         edit_line("entries.jsonl", SECOND, lambda line: line.update(entry=line["entry"] + " ")),
         [SECOND], "entry_not_canonical"),
+    "a part too many in the list": (lambda parts: parts.update(extra="x"), [], "entry_changed"),
+    "a proof too many": (
+        lambda parts: parts.update({"proofs/99.tlog-proof": parts[f"proofs/{SECOND}.tlog-proof"]}),
+        [], "entry_missing"),
+    "a line of texts too many": (
+        lambda parts: parts.update({"payloads.jsonl": parts["payloads.jsonl"]
+            + '{"fields":{"content":{"text":"x"}},"index":99}\n'}), [], "entry_missing"),
+    "withheld, and yet there": (
+        replace_text(SECOND, "content", {"text": "x", "withheld": True}), [SECOND],
+        "payload_lost"),
+    "the policy left out": (lambda parts: parts.pop("policy.txt"), [], "entry_missing"),
+    "more said of the session": (
+        edit_session(lambda session: session.update(approved=True)), [], "entry_not_canonical"),
+    "more said of the scope": (
+        edit_manifest("scope", {"id": "s1", "kind": "session", "note": "x"}), [],
+        "entry_not_canonical"),
+    "another session in the scope": (
+        edit_manifest("scope", {"id": "s2", "kind": "session"}), [], "seal_mismatch"),
     "origin in the manifest": (edit_manifest("origin", "elsewhere"), [], "entry_changed"),
     "size in the manifest": (edit_manifest("size", 7), [], "entry_changed"),
     "a part too many": (lambda parts: parts.update(extra="x"), [], None),

@@ -44,8 +44,9 @@ async function checkSignature(evidence, report) {
 }
 
 async function readKeys(evidence, report) {
+  const text = readPart(evidence.parts, "policy.txt", report, (policy) => policy) ?? "";
   try {
-    const keys = await parsePolicy(evidence.parts["policy.txt"] ?? "");
+    const keys = await parsePolicy(text);
     return keys.filter((key) => key.name === evidence.checkpoint.origin);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
@@ -127,10 +128,14 @@ class Walk {
 
   async checkText(entry, name) {
     const field = this.evidence.payloads.get(entry.index)?.[name];
-    if (!isObject(field)) return { name, state: "lost" };
-    if (field.withheld === true) return { name, state: "withheld" };
-    if (field.erased !== undefined) return { name, state: "erased", by: field.erased };
-    if (typeof field.text !== "string") return { name, state: "lost" };
+    const keys = isObject(field) ? Object.keys(field).sort().join() : "";
+    if (keys === "withheld" && field.withheld === true) return { name, state: "withheld" };
+    if (keys === "erased" && isCount(field.erased)) {
+      return { name, state: "erased", by: field.erased };
+    }
+    // Only a record's content goes without salt: its hashes have none.
+    const isShown = keys === (entry.kind === THOUGHT ? "text" : "salt,text");
+    if (!isShown || typeof field.text !== "string") return { name, state: "lost" };
     if (entry.kind === THOUGHT) return { name, state: "shown", text: field.text };
     const commitment = entry.body[name];
     const bytes = utf8(field.text);
@@ -203,7 +208,7 @@ class Walk {
     } else if (text.state === "changed") {
       tell("payload_mismatch", `${text.name} is not the text that was recorded`);
     } else if (text.state === "lost") {
-      tell("payload_lost", `${text.name} is not in this file, and nothing says why`);
+      tell("payload_lost", `${text.name} is not here as a text, and nothing says why`);
     } else if (text.state === "withheld") {
       this.counts.withheld += 1;
       about.open.push(`${text.name}: withheld by whoever made this file`);

@@ -7,6 +7,14 @@ const METADATA = [
   "caller", "continues", "ledger_id", "proof_grade", "session_id", "started_at", "task_id",
 ];
 
+const SESSION_KEYS = [
+  "entries_root", "entry_count", "genesis", "metadata", "record_count", "records", "root",
+  "seal_index", "session_id", "whole",
+];
+const PART = /^(policy\.txt|checkpoint|(entries|payloads)\.jsonl)$/;
+const PROOF_PART = /^proofs\/(0|[1-9][0-9]*)\.tlog-proof$/;
+const SESSION_PART = /^sessions\/(0|[1-9][0-9]*)\.json$/;
+
 // What a check says of one entry. `broken` lists what does not hold, `open` what was not checked.
 class EntryReport {
   constructor(index) {
@@ -65,6 +73,7 @@ async function readEvidence(parts, report) {
   });
   evidence.byIndex = new Map(evidence.entries.map((entry) => [entry.index, entry]));
   await readProofs(evidence, report);
+  findStrays(evidence, report);
   readSession(evidence, report);
   return evidence;
 }
@@ -86,7 +95,8 @@ function readPart(parts, place, report, read) {
 function readManifest(text, place) {
   const value = readCanonical(text, place);
   const keys = ["files", "origin", "root", "scope", "size", "v"];
-  if (!hasKeys(value, keys) || value.v !== 1 || !isObject(value.files) || !isObject(value.scope)) {
+  const shaped = hasKeys(value, keys) && hasKeys(value.scope, ["id", "kind"]);
+  if (!shaped || value.v !== 1 || !isObject(value.files)) {
     throw new Refused("not a manifest of version 1");
   }
   return value;
@@ -146,7 +156,7 @@ function readEntry(line, report) {
 
 async function readProofs(evidence, report) {
   await inGroups(Object.keys(evidence.parts), (place) => {
-    const match = /^proofs\/(0|[1-9][0-9]*)\.tlog-proof$/.exec(place);
+    const match = PROOF_PART.exec(place);
     if (!match) return;
     const index = Number(match[1]);
     try {
@@ -158,20 +168,39 @@ async function readProofs(evidence, report) {
   });
 }
 
+// What is in the file and belongs to no entry of it, or is no part of evidence at all.
+function findStrays(evidence, report) {
+  const { parts, byIndex, payloads, proofs } = evidence;
+  for (const name of Object.keys(parts)) {
+    const isKnown = [PART, PROOF_PART, SESSION_PART].some((pattern) => pattern.test(name));
+    if (name !== "manifest.json" && !isKnown) {
+      report.find("entry_changed", null, name, "is no part of evidence");
+    }
+  }
+  for (const [place, found] of Object.entries({ "payloads.jsonl": payloads, proofs })) {
+    for (const index of found.keys()) {
+      if (!byIndex.has(index)) {
+        report.find("entry_missing", null, place, `speaks of entry ${index}, which is not here`);
+      }
+    }
+  }
+}
+
 function readSession(evidence, report) {
   const places = Object.keys(evidence.parts).filter((place) => place.startsWith("sessions/"));
-  if (places.length !== 1 || !/^sessions\/(0|[1-9][0-9]*)\.json$/.test(places[0])) {
+  if (places.length !== 1 || !SESSION_PART.test(places[0])) {
     const said = `${places.length} sessions are described, one was expected`;
     report.find("entry_missing", null, "sessions/", said);
     return;
   }
   const value = readPart(evidence.parts, places[0], report, readCanonical);
   if (value === null) return;
-  if (!isObject(value) || !Array.isArray(value.records) || !value.records.every(isRecordPath)) {
+  const shaped = hasKeys(value, SESSION_KEYS) && Array.isArray(value.records);
+  if (!shaped || !value.records.every(isRecordPath)) {
     report.find("entry_not_canonical", null, places[0], "not the description of a session");
     return;
   }
-  const start = Number(places[0].slice("sessions/".length, -".json".length));
+  const start = Number(SESSION_PART.exec(places[0])[1]);
   evidence.session = { ...value, place: places[0], start };
 }
 

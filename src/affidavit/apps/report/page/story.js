@@ -30,7 +30,7 @@ function requestOf(body) {
 function describe(entry, requests) {
   const { kind, body } = entry;
   const tool = body.tool_name ?? requests.get(requestOf(body))?.body.tool_name;
-  let title = WORDS[kind] ?? null;
+  let title = Object.hasOwn(WORDS, kind) ? WORDS[kind] : null;
   if (kind === THOUGHT) title = capital(body.type);
   if (kind === "turn.asserted") title = `Turn: ${body.turn_kind}`;
   if (tool && String(kind).startsWith("tool_call.")) title = `${title}: ${tool}`;
