@@ -11,10 +11,12 @@ from html.parser import HTMLParser
 from urllib.parse import urlencode
 
 import pytest
+from starlette.requests import Request
 
 import affidavit
 from affidavit.apps.web import sample
 from affidavit.apps.web.cards import card_of
+from affidavit.apps.web.pages import Pages
 from affidavit.apps.web.rendering import link
 from affidavit.core.entry import Source
 from affidavit.ledger.handle import acting_for
@@ -265,6 +267,33 @@ def test_an_entry_of_a_kind_without_words_of_its_own_is_told_too():
     assert (card.title, card.said, card.texts) == (entry.kind, "seen", [("arguments", "ls", False)])
     told = {fact.name: fact.value for fact in card.facts}
     assert told == {"session": "s", "tool": "Bash"}
+
+
+@pytest.mark.parametrize(
+    ("via", "said"),
+    [("mcp", "said"), ("import", "said"), ("hook", "seen"), ("proxy", "seen"), ("otlp", "seen"),
+     ("internal", None), (None, None)],
+)  # fmt: skip
+def test_what_was_said_and_what_was_seen_are_told_apart(via, said):
+    entry = LogEntry(7, 1, "session.ended", {"reason": "done"}, "none", None, via, {})
+    assert card_of(entry, {}).said == said
+
+
+def test_the_overview_says_how_much_is_signed(path, tmp_path):
+    with affidavit.open(path) as ledger:
+        ledger.create_task(title="x")
+        assert "not by this machine" in front_of(ledger)
+        size = ledger.checkpoint().size
+        assert f"the first {size} entries" in front_of(ledger)
+
+
+def front_of(ledger) -> str:
+    """The overview, without a server."""
+    request = Request({
+        "type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [],
+        "server": ("localhost", 80), "scheme": "http",
+    })  # fmt: skip
+    return Pages(ledger, "/mcp")._front(request).body.decode()
 
 
 def test_a_text_that_was_erased_is_said_to_be_gone():

@@ -337,3 +337,10 @@ def test_readonly_offers_nothing_that_writes(path, tmp_path):
         assert "Everything checked holds" in server.get("/verify").text
         assert server.post("/sample").status in (403, 409)
     assert Path(path).read_bytes() == before
+
+
+def test_make_run_is_the_server():
+    root = Path(__file__).resolve().parents[2]
+    command = ["make", "--no-print-directory", "-n", "run"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == ".venv/bin/affidavit serve"

@@ -71,7 +71,7 @@ def card_of(entry: LogEntry, findings: Mapping[int, Sequence[Finding]]) -> Card:
         title=title,
         tone=tone,
         who=body.get(who) if who else None,
-        said=None if entry.via is None else "seen" if entry.via in _SEEN else "said",
+        said=_said_or_seen(entry.via),
         via=entry.via,
         source=_describe_source(entry),
         texts=texts,
@@ -89,6 +89,13 @@ def all_facts(entry: LogEntry) -> list[Fact]:
 def _is_committed(body: Mapping[str, Any], name: str) -> bool:
     """Whether an entry says that there was such a text: then its absence is worth a word."""
     return name == "content" or body.get(name) is not None
+
+
+def _said_or_seen(via: str | None) -> str | None:
+    """Neither, where an entry cannot be read or the ledger itself wrote it."""
+    if via in (None, "internal"):
+        return None
+    return "seen" if via in _SEEN else "said"
 
 
 def _describe_source(entry: LogEntry) -> str:

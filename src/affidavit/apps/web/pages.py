@@ -96,6 +96,7 @@ class Pages:
             "front.html",
             facts=facts,
             last_at=last[0].at if last else None,
+            signed=self._signed(),
             empty=sample.is_empty(ledger),
             readonly=ledger.readonly,
             sessions=ledger.list_sessions(limit=_NEWEST),
@@ -105,6 +106,14 @@ class Pages:
             tasks=tasks,
             task_count=total,
         )
+
+    def _signed(self) -> str:
+        """How much of the log this machine has signed, in words; also that it no longer can."""
+        try:
+            size = self._ledger.last_checkpoint()
+        except AffidavitError as error:
+            return error.message
+        return "not by this machine" if size is None else f"the first {size:,} entries"
 
     def _newest_tasks(self) -> tuple[list[Any], int]:
         total = self._ledger.list_tasks(limit=1).total_count
