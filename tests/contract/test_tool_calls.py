@@ -177,7 +177,7 @@ def test_orphans_are_marked_and_a_real_result_is_kept_as_late(open_ledger):
     assert ledger.list_orphans() == []
     real = finish(ledger, "old", outcome="after all")
     _, done = ledger.get_tool_call(ID, "old")
-    assert (done.status, done.error_kind, done.late) == ("failed", "orphaned", real)
+    assert (done.status, done.error_kind, done.late.index) == ("failed", "orphaned", real.index)
     assert finish(ledger, "old", outcome="after all") == real
     with refused("ERR_INVALID_LIFECYCLE"):
         finish(ledger, "old", outcome="something else")

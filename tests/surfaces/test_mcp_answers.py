@@ -18,6 +18,7 @@ from affidavit.apps.mcp.texts import INSTRUCTIONS, PROMPT
 from affidavit.apps.mcp.tools import MODES
 from surfaces.mcp_clients import ERAS, call, client_of, data, error, run
 
+UUID = "00000000-0000-4000-8000-000000000009"
 SAID = {"type": "plan", "task_id": "t1", "agent_id": "a1", "content": "because"}
 CORE = [
     *("task_create", "task_get", "task_update", "task_list", "task_next_actions"),
@@ -99,6 +100,33 @@ def test_odd_arguments_are_answered_in_shape(tool):
         assert ledger.verify().valid
 
 
+def observed() -> dict[str, list[dict[str, Any]]]:
+    """Calls of the tools about turns, tool calls and proposals, in an order that works."""
+    name = "00000000-0000-4000-8000-000000000001"
+    asked, one = {"request_id": name, "call_id": "c1"}, {"request_id": name}
+    turn = {"id": name, "message_id": name, "kind": "user", "content": "hello"}
+    return {
+        "turn_upsert": [{**turn, "attributes": {"a": [1.5]}}, {**turn, "kind": "x"}],
+        "turn_get": [{"id": name}, {"id": name, "as_of": 1}, {"id": "x"}],
+        "turn_list": [{}, {"as_of": "2026-01-01"}],
+        "turn_retract": [{"id": name}, {"id": name[:-1] + "2"}],
+        "tool_call_request": [{**asked, "vendor": "v", "tool_name": "t", "arguments": {}}, asked],
+        "tool_call_finish": [
+            {**asked, "status": "completed", "outcome": [1]},
+            {**asked, "call_id": "c2", "status": "completed"},
+        ],
+        "tool_call_get": [asked, {**asked, "as_of_index": 0}, {}],
+        "tool_call_list": [{}, {"status": "completed", "as_of": "NOW"}],
+        "tool_call_history": [asked],
+        "proposal_create": [{**one, "diffs": [], "confidence": 0.5}, {**one, "diffs": {}}],
+        "proposal_decide": [{**one, "decision": "approved", "by": "x"}, one],
+        "proposal_apply": [{**one, "commit_hash": "abc"}, {**one, "commit_hash": "d"}],
+        "proposal_revert": [one, {}],
+        "proposal_get": [one, {**one, "as_of": 1}],
+        "proposal_list": [{}, {"status": "reverted"}],
+    }
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_every_tool_answers_as_its_schema_says(ledger, era):
     """The client checks each result, carried out or refused, against the tool's output schema."""
@@ -127,6 +155,7 @@ def test_every_tool_answers_as_its_schema_says(ledger, era):
         "audit_session_end": [{"session_id": session}, {"session_id": "nowhere"}],
         "server_health": [{}],
         "server_ping": [{}],
+        **observed(),
     }
 
     async def work() -> None:
@@ -169,6 +198,17 @@ def test_a_tool_that_is_not_there_is_a_fault_of_the_call(ledger):
         ("audit_session_start", {"intent": "x", "continues": "s1"}, "Call audit_session_end {"),
         ("task_get", {"id": "nowhere"}, "Call task_list {"),
         ("task_create", {"title": "x", "status": "DONE"}, "Call thought_record {"),
+        (
+            "tool_call_finish",
+            {"request_id": UUID, "call_id": "c", "status": "completed"},
+            "Call tool_call_request {",
+        ),
+        (
+            "proposal_apply",
+            {"request_id": UUID},
+            "Call proposal_create {",
+        ),
+        ("turn_retract", {"id": UUID}, "Call turn_list {"),
     ],
 )
 def test_a_refusal_says_the_next_call_in_plain_words(ledger, tool, given, then):
@@ -176,7 +216,7 @@ def test_a_refusal_says_the_next_call_in_plain_words(ledger, tool, given, then):
     ledger.start_session(intent="x", session_id="s2")
     ledger.record_thought(**SAID, session_id="s1")
     ledger.end_session("s2")
-    plain = call(Service(ledger), tool, **given).content[0].text
+    plain = call(Service(ledger, tools="all"), tool, **given).content[0].text
     assert plain.startswith(f"{tool} was refused: ")
     assert then in plain
 
@@ -384,3 +424,18 @@ def test_reads_leave_their_entries_unless_the_setting_says_otherwise(ledger):
     assert calls() == 1
     call(service, "thought_record", **SAID)
     assert calls() == 2
+
+
+def test_a_long_text_inside_an_answer_is_cut_and_lists_go_on_by_index(ledger):
+    name = "00000000-0000-4000-8000-000000000001"
+    for number in range(3):
+        ledger.upsert_turn(name[:-1] + str(number), name, "user", "x" * 50_000)
+    ledger.upsert_turn(name[:-1] + "5", name, "user", "y" * 100_000)
+    found = data(call(Service(ledger, tools="all"), "turn_list"))
+    assert found["truncated"]
+    assert found["next_after"] == found["turns"][-1]["index"]
+    one = data(call(Service(ledger, tools="all"), "turn_get", id=name[:-1] + "5"))
+    assert one["truncated"]
+    assert len(json.dumps(one)) <= RESULT_CHARACTERS_MAX
+    assert one["turn"]["content"].startswith("yyy")
+    assert (one["log_size"], one["settled"]) == (len(ledger), False)

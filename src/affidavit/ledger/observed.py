@@ -279,8 +279,8 @@ class ToolCallRequest(Result, frozen=True):
         return read_json(self.attributes_json)
 
 
-class ToolCallDone(Result, frozen=True):
-    """How it ended; `late` is a real result that came after the call was given up."""
+class ToolCallEnd(Result, frozen=True):
+    """How it ended."""
 
     status: str
     ended_at_ms: int
@@ -294,12 +294,17 @@ class ToolCallDone(Result, frozen=True):
     paths_outside: int
     index: int
     at: int
-    late: ToolCallDone | None = None
 
     @property
     def outcome(self) -> Any:
         """The outcome as a value, where it is kept."""
         return read_json(self.outcome_json)
+
+
+class ToolCallDone(ToolCallEnd, frozen=True):
+    """How it ended; `late` is a real result that came after the call was given up."""
+
+    late: ToolCallEnd | None = None
 
 
 class ToolCallVersion(Result, frozen=True):
@@ -410,21 +415,24 @@ def tool_call_request(row: ToolCallRow) -> ToolCallRequest:
 
 def tool_call_done(row: ToolCallRow, late: ToolCallRow | None = None) -> ToolCallDone:
     """The end of a tool call as callers see it."""
-    return ToolCallDone(
-        status=row.status,
-        ended_at_ms=row.ended_at_ms or 0,
-        latency_ms=row.latency_ms or 0,
-        outcome_form=row.outcome_form,
-        outcome_sha256=row.outcome_sha256,
-        outcome_json=row.outcome_json,
-        error_kind=row.error_kind,
-        error_msg=row.error_msg,
-        usage=_usage(row.usage),
-        paths_outside=row.paths_outside,
-        index=row.log_index,
-        at=row.at,
-        late=None if late is None else tool_call_done(late),
-    )
+    return ToolCallDone(**_end(row), late=None if late is None else ToolCallEnd(**_end(late)))
+
+
+def _end(row: ToolCallRow) -> dict[str, Any]:
+    return {
+        "status": row.status,
+        "ended_at_ms": row.ended_at_ms or 0,
+        "latency_ms": row.latency_ms or 0,
+        "outcome_form": row.outcome_form,
+        "outcome_sha256": row.outcome_sha256,
+        "outcome_json": row.outcome_json,
+        "error_kind": row.error_kind,
+        "error_msg": row.error_msg,
+        "usage": _usage(row.usage),
+        "paths_outside": row.paths_outside,
+        "index": row.log_index,
+        "at": row.at,
+    }
 
 
 def call_decision(row: ApprovalRow) -> CallDecision:

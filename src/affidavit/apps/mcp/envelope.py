@@ -19,7 +19,11 @@ RESULT_CHARACTERS_MAX: Final = 60_000
 TEXT_CONTENT_MAX: Final = 500
 # What truncation itself needs to say.
 _ROOM: Final = 600
-_LISTS: Final = ("records", "tasks", "sessions")
+_LISTS: Final = ("records", "tasks", "sessions", "turns", "tool_calls", "versions", "proposals")
+# Lists that go on behind an index of the log.
+_BY_INDEX: Final = _LISTS[3:]
+# A string longer than this may be cut where an answer is too long.
+_CUT_FROM: Final = 1_000
 _TEXTS: Final = ("content", "description", "title", "intent")
 _TASK_ID: Final = ("ERR_NOT_FOUND", "ERR_WRITEBACK_REQUIRED", "ERR_INVALID_TRANSITION")
 
@@ -116,16 +120,23 @@ def _cut_list(tool: str, data: dict[str, Any], name: str) -> dict[str, Any]:
     items = data[name]
     kept = _fitting(items, lambda item: len(_compact(item)) + 1)
     if not kept:  # the first alone is too long
-        kept = [_cut_texts(items[0])]
+        kept = [_cut_texts(items[0]) if name not in _BY_INDEX else _cut_strings(items[0])]
         for mark in ("truncated", "next_after", "hint"):
             kept[0].pop(mark, None)
-    last = kept[-1].get("id") or kept[-1].get("session_id")
+    last = _place(name, kept[-1])
     how = (
         f"Call task_list again with offset {len(kept)} more than before."
         if name == "tasks"
         else f"Call {tool} again with after={last!r}; a smaller limit makes shorter answers."
     )
     return {**data, name: kept, "truncated": True, "next_after": last, "hint": how}
+
+
+def _place(name: str, item: dict[str, Any]) -> Any:
+    """What `after` takes to go on behind an item."""
+    if name in _BY_INDEX:
+        return item["request"]["index"] if name == "tool_calls" else item["index"]
+    return item.get("id") or item.get("session_id")
 
 
 def _cut_counts(data: dict[str, Any]) -> dict[str, Any]:
@@ -152,6 +163,9 @@ def _fitting(items: list[Any], size: Callable[[Any], int], share: int = 1) -> li
 def _cut_texts(data: dict[str, Any]) -> dict[str, Any]:
     """One thing whose texts are long: each gets its part, the whole stays in the ledger."""
     cut, long = dict(data), [name for name in _TEXTS if isinstance(data.get(name), str)]
+    if not long or "log_size" in data:
+        how = "Long strings are cut; the whole is in the ledger (`affidavit log --json`)."
+        return {**_cut_strings(data), "truncated": True, "next_after": None, "hint": how}
     rest = len(_compact({name: item for name, item in data.items() if name not in long}))
     room = RESULT_CHARACTERS_MAX - _ROOM - rest
     for name in sorted(long, key=lambda name: len(_compact(data[name]))):
@@ -164,6 +178,31 @@ def _cut_texts(data: dict[str, Any]) -> dict[str, Any]:
     )
     how = f"{sizes}; the rest is in the ledger (`affidavit thoughts`, `affidavit task show`)."
     return {**cut, "truncated": True, "next_after": None, "hint": how}
+
+
+def _cut_strings(value: Any) -> Any:
+    """A value whose long strings, wherever they stand, share the room there is."""
+    long = _long_strings(value)
+    rest = len(_compact(value)) - sum(len(_compact(text)) for text in long)
+    room = RESULT_CHARACTERS_MAX - _ROOM - rest
+    return _with_cut_strings(value, max(_CUT_FROM // 2, room // max(1, len(long))))
+
+
+def _long_strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value] if len(value) > _CUT_FROM else []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in inner for text in _long_strings(item)]
+
+
+def _with_cut_strings(value: Any, share: int) -> Any:
+    if isinstance(value, str):
+        return _cut_text(value, share) if len(value) > _CUT_FROM else value
+    if isinstance(value, dict):
+        return {key: _with_cut_strings(item, share) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_cut_strings(item, share) for item in value]
+    return value
 
 
 def _cut_text(text: str, room: int) -> str:

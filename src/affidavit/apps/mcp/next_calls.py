@@ -90,7 +90,10 @@ def _another_id(tool: str, given: _Given, error: AffidavitError) -> str:
 
 def _find(tool: str, given: _Given, error: AffidavitError) -> str:
     del given, error
-    lists = "task_list" if tool.startswith("task") else "thought_record_list"
+    noun = next(
+        (one for one in ("task", "turn", "tool_call", "proposal") if tool.startswith(one)), ""
+    )
+    lists = f"{noun}_list" if noun else "thought_record_list"
     return f"Call {_call(lists, limit=20)} to see which there are, then {tool} again."
 
 
@@ -100,6 +103,15 @@ def _move(tool: str, given: _Given, error: AffidavitError) -> str:
         return error.hint
     first = _call(tool, **{**given, "to": allowed[0]}) if "to" in given else tool
     return f"{error.hint} For example: {first}"[:600]
+
+
+def _lifecycle(tool: str, given: _Given, error: AffidavitError) -> str:
+    noun = "proposal" if tool.startswith("proposal") else "tool_call"
+    key = {name: given[name] for name in ("request_id", "call_id") if name in given}
+    if error.details.get("status") is None:
+        first = "proposal_create" if noun == "proposal" else "tool_call_request"
+        return f"{error.hint} Call {_call(first, **key)} with the rest, then {tool} again."
+    return f"{error.hint} {_call(f'{noun}_get', **key)} shows it."
 
 
 def _verify(tool: str, given: _Given, error: AffidavitError) -> str:
@@ -120,6 +132,7 @@ _NEXT: Final[dict[str, Callable[[str, _Given, AffidavitError], str]]] = {
     "ERR_NOT_FINALIZED": _seal_first,
     "ERR_NOT_FOUND": _find,
     "ERR_INVALID_TRANSITION": _move,
+    "ERR_INVALID_LIFECYCLE": _lifecycle,
     "ERR_CHAIN_BROKEN": _verify,
     "ERR_STORE_LOCKED": _retry,
     "ERR_STORE_UNAVAILABLE": _retry,

@@ -43,7 +43,7 @@ _TASK_REFUSAL: Final = {
 # What a long answer says about where it stops.
 _CUT: Final = {
     "truncated": {"const": True},
-    "next_after": {"type": ["string", "null"]},
+    "next_after": {"type": ["string", "integer", "null"]},
     "hint": {"type": "string"},
 }
 

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from affidavit.apps.mcp import envelope
+from affidavit.apps.mcp.observed_tools import OBSERVED_TOOLS
 from affidavit.apps.mcp.server_tools import SERVER_TOOLS
 from affidavit.apps.mcp.task_tools import TASK_TOOLS
 from affidavit.apps.mcp.tools import Facts, Mode, Registry, Request, Tool, choose
@@ -24,7 +25,7 @@ from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.served import FINISHED, ServedCall
 
 # Every tool there is, in the order they are listed. A new one joins here.
-TOOLS: Final[tuple[Tool, ...]] = (*TASK_TOOLS, *TRAIL_TOOLS, *SERVER_TOOLS)
+TOOLS: Final[tuple[Tool, ...]] = (*TASK_TOOLS, *TRAIL_TOOLS, *OBSERVED_TOOLS, *SERVER_TOOLS)
 
 
 def check_tools(wanted: str) -> None:
