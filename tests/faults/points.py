@@ -16,11 +16,12 @@ from typing import ClassVar
 
 from affidavit.stores.sqlite.queries import load_queries
 from affidavit.stores.sqlite.store import SqliteStore
-from affidavit.stores.sqlite.writing import _INSERT
+from affidavit.stores.sqlite.writing import _INSERT, _SUPERSEDE
 
 NAMES = {
     **{sql: name for name, sql in load_queries().items()},
     **{sql: f"insert {sql.split()[2]}" for sql in _INSERT.values()},
+    **dict.fromkeys(_SUPERSEDE.values(), "supersede"),
     "BEGIN IMMEDIATE": "begin",
     "COMMIT": "commit",
     "ROLLBACK": "rollback",
