@@ -19,6 +19,7 @@ from affidavit.core.tlog_proof import check_proof, decode_proof
 from affidavit.errors import InputError
 from affidavit.verify.evidence import verify_evidence
 from affidavit.verify.trust import Trust
+from tamper.evidence_kit import Opened, judge, told
 
 
 @pytest.fixture(autouse=True)
@@ -226,3 +227,53 @@ def test_more_than_a_file_takes_is_refused_before_it_is_read(story, monkeypatch)
         with pytest.raises(InputError, match="one file takes 3") as error:
             story.export(**wanted)
         assert error.value.code == "ERR_TOO_LARGE"
+
+
+UUIDS = [f"7d1d0a9c-53a5-4a39-9a3f-1d2f0c7a5b{n:02d}" for n in range(10)]
+
+
+def observe(ledger):
+    """What was seen of a session: a turn, a tool call, a proposal, and a call that ends late."""
+    session = ledger.start_session(intent="mend it").session_id
+    ledger.upsert_turn(
+        id=UUIDS[0], message_id=UUIDS[1], kind="user", content="Please mend it.",
+        session_id=session, attributes={"n": 1},
+    )  # fmt: skip
+    for call in ("c1", "c2"):
+        ledger.request_tool_call(
+            UUIDS[2], call, vendor="claude-code", tool_name="Bash", session_id=session,
+            arguments={"command": f"make {call}"},
+        )  # fmt: skip
+    ledger.finish_tool_call(UUIDS[2], "c1", "completed", outcome={"stdout": "ok"})
+    ledger.create_proposal(
+        UUIDS[3], [{"file": "a.py", "before": "x", "after": "y"}], 0.8, session_id=session
+    )
+    think(ledger, "because the test failed", session=session, type="reflection")
+    ledger.seal_session(session)
+    ledger.finish_tool_call(UUIDS[2], "c2", "failed", error_kind="timeout", error_msg="too long")
+    return session
+
+
+@pytest.mark.parametrize("payloads", ["keep", "hash"])
+def test_what_was_seen_of_a_session_is_in_the_file_as_far_as_it_was_kept(open_ledger, payloads):
+    ledger = open_ledger(settings={"payloads": payloads})
+    data = ledger.export(session_id=observe(ledger))
+    found = kinds(read(data))
+    assert found.count("tool_call.requested") == 2
+    assert found[-1] == "tool_call.failed"
+    key = parse_verifier_key(ledger.list_keys()[0].vkey)
+    report = verify_evidence(data, Trust(keys=(key,)))
+    assert (report.verdict, report.findings, report.checked["complete"]) == ("verified", (), 1)
+    assert (b"make c1" in data) == (payloads == "keep")
+    assert not any("withheld" in said or "erased" in said for said in report.unchecked)
+
+
+def test_a_tool_call_left_out_is_missed_by_the_seal(open_ledger):
+    ledger = open_ledger(settings={"payloads": "keep"})
+    opened = Opened(ledger.export(session_id=observe(ledger)))
+    lines = opened.lines("entries.jsonl")
+    index = next(n for n, line in lines.items() if "tool_call.completed" in line["entry"])
+    opened.drop_entry(index)
+    report = judge(opened.sealed(), parse_verifier_key(ledger.list_keys()[0].vkey))
+    seal = next(n for n, line in lines.items() if "session.sealed" in line["entry"])
+    assert told(report) == [("seal_mismatch", seal, "entries.jsonl seals.entries_root")]
