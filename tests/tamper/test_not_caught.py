@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from affidavit import IntegrityViolation
-from affidavit.core.views import TABLES
+from affidavit.core.views import LINKS, TABLES
 from affidavit.verify.findings import Report
 from tamper.attack import audit, log_size, looking, open_for_writing, tampering, told
 from tamper.forge import forge_thought
@@ -29,9 +29,11 @@ def cut_everything(connection: sqlite3.Connection, size: int) -> None:
         " WHERE ended_index >= ?",
         (size,),
     )
-    connection.execute(
-        "UPDATE task_versions SET superseded_by = NULL WHERE superseded_by >= ?", (size,)
-    )
+    for table, links in LINKS.items():
+        if "superseded_by" in links:
+            connection.execute(
+                f"UPDATE {table} SET superseded_by = NULL WHERE superseded_by >= ?", (size,)
+            )
     connection.execute("DELETE FROM idempotency_keys WHERE last_index >= ?", (size,))
 
 
@@ -128,8 +130,14 @@ def test_a_cut_that_forgets_the_links_is_caught(victim: Path) -> None:
         )
         sql = "SELECT log_index FROM sessions WHERE ended_index >= 565"
         ends = {index for (index,) in connection.execute(sql)}
-        sql = "SELECT log_index FROM task_versions WHERE superseded_by >= 565"
-        links = {index for (index,) in connection.execute(sql)}
+        links = {
+            index
+            for table, names in LINKS.items()
+            if "superseded_by" in names
+            for (index,) in connection.execute(
+                f"SELECT log_index FROM {table} WHERE superseded_by >= 565"
+            )
+        }
         connection.execute("DELETE FROM idempotency_keys WHERE last_index >= 565")
     assert ends
     found = told(audit(victim))
