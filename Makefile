@@ -6,6 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TOOLS  := tools/npm/node_modules/.ready
+GO     := tools/go/foreign
 
 .DEFAULT_GOAL := help
 .PHONY: help setup tools run demo test test-all check bench docs lock
@@ -19,11 +20,15 @@ $(READY): constraints.txt pyproject.toml
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/make-venv
 	@touch $@
 
-tools: $(TOOLS) ## install the clients, checkers, node and browser that tests run (needs npm)
+tools: $(TOOLS) $(GO) ## install the clients, checkers, node and browser that tests run (needs npm)
 
 $(TOOLS): tools/npm/package-lock.json tools/make-test-tools
 	@sh tools/make-test-tools
 	@touch $@
+
+# Without Go its verdicts are skipped, each with its reason in tests/skips.txt.
+$(GO): $(READY) tools/go/foreign.go tools/go/requirements.txt tools/make-go-check
+	@PYTHON="$(CURDIR)/$(BIN)/python" sh tools/make-go-check || echo "no verdicts by Go on this machine"
 
 run: $(READY)   ## start the server and print its URL (the page, and MCP over HTTP)
 	@$(BIN)/affidavit serve
@@ -31,10 +36,10 @@ run: $(READY)   ## start the server and print its URL (the page, and MCP over HT
 demo: $(READY)  ## record a small session, verify it, edit one byte, see it caught
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) $(TOOLS) ## everything needed to trust a change (under 8 minutes on 2 cores)
+test: $(READY) $(TOOLS) $(GO) ## everything needed to trust a change (under 8 minutes on 2 cores)
 	@$(BIN)/python -m pytest -n 2
 
-test-all: $(READY) $(TOOLS) ## the same with the long rounds, on every Python found (3.11, 3.13)
+test-all: $(READY) $(TOOLS) $(GO) ## the same with the long rounds, on every Python found (3.11, 3.13)
 	@$(BIN)/python -m pytest -n 2 --long
 	@sh tools/test-other-pythons
 
