@@ -236,6 +236,12 @@ EDITS = {
         replace_text(SECOND, "content", {"text": "x", "withheld": True}), [SECOND],
         "payload_lost"),
     "the policy left out": (lambda parts: parts.pop("policy.txt"), [], "entry_missing"),
+    "a policy without a quorum": (
+        lambda parts: parts.update({"policy.txt": parts["policy.txt"].split("quorum")[0]}), [],
+        "signature_bad"),
+    "a policy that means nothing": (
+        lambda parts: parts.update({"policy.txt": parts["policy.txt"].replace("log", "lag")}), [],
+        "signature_bad"),
     "more said of the session": (
         edit_session(lambda session: session.update(approved=True)), [], "entry_not_canonical"),
     "more said of the scope": (

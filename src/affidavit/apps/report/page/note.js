@@ -7,6 +7,10 @@ const VERIFIER_KEY = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+={0,2})$/u;
 const NUMBER = /^(0|[1-9][0-9]{0,15})$/;
 const PROOF_HEADER = "c2sp.org/tlog-proof@v1";
 const ED25519 = 1;
+// How many words a line of a policy has, at least and at most.
+const POLICY_LINES = [
+  ["log", [2, 3]], ["witness", [3, 4]], ["group", [4, Infinity]], ["quorum", [2, 2]],
+];
 const FIELD = 2n ** 255n - 19n;
 // y of the points of small order: a key like these is fitted by signatures of texts nobody signed.
 const SMALL_ORDER = new Set([
@@ -57,13 +61,24 @@ async function parseKey(text) {
   return { text, name: match[1], id, bytes, fingerprint: await sha256(bytes) };
 }
 
-// The sender's policy names the keys of the log (`log <vkey>`); witnesses are not read here.
+// The sender's policy names the keys of the log (`log <vkey>`). Its other lines are about witnesses,
+// who are not asked here: of them only the form is read, and that there is one quorum, of a name.
 async function parsePolicy(text) {
+  if (/[\x00-\x08\x0b-\x1f\x7f]/.test(text)) throw new Refused("a control character");
   const keys = [];
+  const names = new Set(["none"]);
+  const quorums = [];
   for (const line of text.split("\n")) {
-    const [word, key] = line.trim().split(/\s+/);
-    if (word === "log" && key) keys.push(await parseKey(key));
+    const words = line.split(/[ \t]+/).filter((word) => word !== "");
+    const [kind, name] = words;
+    if (kind === undefined || kind.startsWith("#")) continue;
+    const [least, most] = new Map(POLICY_LINES).get(kind) ?? [Infinity, 0];
+    if (words.length < least || words.length > most) throw new Refused(`not a line: ${line}`);
+    if (kind === "log") keys.push(await parseKey(name));
+    if (kind === "witness" || kind === "group") names.add(name);
+    if (kind === "quorum") quorums.push(name);
   }
+  if (quorums.length !== 1 || !names.has(quorums[0])) throw new Refused("not one known quorum");
   return keys;
 }
 
