@@ -164,7 +164,8 @@ def test_from_a_kept_checkpoint_only_what_is_new_is_read(publish, folder):
     assert only_pinned.verdict == VERIFIED
 
 
-def test_a_fork_gives_a_proof_that_is_checked_alone(publish, folder, tmp_path, home):
+@pytest.fixture
+def forked(publish, folder, tmp_path, home):
     """The signer's memory was taken away, and another history signed by the same key."""
     trust = publish(10)
     pin = parse_checkpoint((folder / "checkpoint").read_bytes())
@@ -182,6 +183,11 @@ def test_a_fork_gives_a_proof_that_is_checked_alone(publish, folder, tmp_path, h
         key_file.unlink()
         other._context.keys._new_secret = lambda: secret
         other.publish(str(folder))
+    return trust, pin
+
+
+def test_a_fork_gives_a_proof_that_is_checked_alone(forked, folder):
+    trust, pin = forked
     found = verify_published(Folder(str(folder)), trust._replace(pinned=(pin,)))
     assert (found.report.verdict, codes(found.report)) == (VIOLATION, {"fork"})
     answer = check_published(str(folder), trust._replace(pinned=(pin,)))
@@ -190,6 +196,23 @@ def test_a_fork_gives_a_proof_that_is_checked_alone(publish, folder, tmp_path, h
     data = Path(proof).read_bytes()
     assert decode_fork(data).older.claims.size == 12
     assert verify_misbehaviour(data, trust).verdict == VIOLATION
+
+
+def test_another_history_signed_by_a_stolen_key_is_not_caught(forked, folder):
+    """Without a checkpoint from before; the report says what it did not look at."""
+    trust, _ = forked
+    report = verdict(folder, trust)
+    assert report.verdict == VERIFIED
+    assert any("no witness" in said for said in report.unchecked)
+
+
+def test_an_older_publication_put_back_is_not_caught(publish, folder):
+    trust = publish(10)
+    shutil.copytree(folder, folder.with_name("older"))
+    publish(10)
+    report = verdict(folder.with_name("older"), trust)
+    assert (report.verdict, report.head.size) == (VERIFIED, 12)
+    assert any("from entry 12 on" in said for said in report.unchecked)
 
 
 def test_a_log_that_was_cut_is_not_verified_against_what_was_kept(publish, folder):

@@ -84,4 +84,5 @@ class KeptSigned:
             self._wait_s = _VIOLATED_S
         if error.message != self._said:
             self._said = error.message
-            self._say(f"recorded, but not signed: {error.message} {error.hint}".strip())
+            what = "not signed" if self._publish_to is None else "not signed and published"
+            self._say(f"recorded, but {what}: {error.message} {error.hint}".strip())
