@@ -433,6 +433,15 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     "prove": {"record_id": required(NAME)},
     "prove_growth": {"old_size": required(LIMIT), "new_size": LIMIT},
     "publish": {"place": required(NOTE)},
+    "search": {
+        "query": required(NOTE),
+        "kind": NAME,
+        "session_id": NAME,
+        "task_id": NAME,
+        "since_us": NUMBERS,
+        "until_us": NUMBERS,
+        "limit": [*LIMIT, fault("null", None), fault("501", 501)],
+    },
     "plan_erasure": {"session_id": NAME, "record_id": NAME, "turn_id": NAME, "matching": NOTE},
     "erase": {
         "by": required(NAME),
@@ -539,6 +548,7 @@ def good_call(ledger, name, task):
         **observed_calls(),
         "query": {"sql": "SELECT 1"},
         "on_change": {"kind": "turn", "callback": print},
+        "search": {"query": "x"},
         "plan_erasure": {"matching": "x"},
         "erase": {"by": "x", "matching": "never said"},
         "publish": {"place": f"{os.environ['AFFIDAVIT_HOME']}/published"},

@@ -235,7 +235,7 @@ def test_a_process_that_died_before_the_cleaning_is_finished_by_the_next(
     with monkeypatch.context() as patch:
         patch.setattr(
             "affidavit.ledger.erasing._scrub",
-            lambda context: (_ for _ in ()).throw(KeyboardInterrupt),
+            lambda context, notes: (_ for _ in ()).throw(KeyboardInterrupt),
         )
         with pytest.raises(KeyboardInterrupt):
             ledger.erase(matching=WORDS, by="owner")

@@ -147,6 +147,7 @@ def test_every_tool_answers_as_its_schema_says(ledger, era):
         "thought_get": [{"id": record}, {"id": "nowhere"}],
         "proof_get": [{"id": record}, {"id": "nowhere"}],
         "session_list": [{}, {"after": "nowhere"}],
+        "trail_search": [{"query": "because"}, {"query": "!"}],
         "session_get": [{"session_id": session}, {"session_id": "nowhere"}],
         "audit_session_start": [{"intent": "y"}, {"intent": "y", "session_id": session}],
         "audit_verify_chain": [{}, {"task_id": "t1", "session_id": session}],

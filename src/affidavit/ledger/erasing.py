@@ -138,13 +138,14 @@ def _carry_out(context: Context, unit: Any) -> Erasure:
         _finish(context)  # it may have been committed all the same
         raise
     memory.remember(ledger_id, notes)
-    done = _scrub(context)
+    done = _scrub(context, notes)
     indices = tuple(note.log_index for note in notes)
     return Erasure(count, indices, "done" if done else "pending")
 
 
-def _scrub(context: Context) -> bool:
-    done = context.store.scrub()
+def _scrub(context: Context, notes: Iterable[Remembered]) -> bool:
+    fields = [(index, name) for note in notes for index, name, _ in note.fields]
+    done = context.store.scrub(fields)
     if done:
         context.memory.unmark(context.ledger_id)
     return done
@@ -209,7 +210,7 @@ def _finish(context: Context) -> None:
             if reader.leaf(index).hex() not in known
         ]  # fmt: skip
     context.memory.remember(context.ledger_id, found)
-    _scrub(context)
+    _scrub(context, context.memory.recall(context.ledger_id))
 
 
 def _is_here(context: Context, note: Remembered) -> bool:

@@ -196,6 +196,18 @@ class RetireKey(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Note | None = None
 
 
+class Search(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which words to look for, and where."""
+
+    query: Note
+    kind: Name | None = None
+    session_id: Name | None = None
+    task_id: Name | None = None
+    since_us: Index | None = None
+    until_us: Index | None = None
+    limit: Annotated[int, Meta(ge=1, le=500)] = 20
+
+
 class Erase(Struct, frozen=True, forbid_unknown_fields=True):
     """What to erase, and who wants it why."""
 
@@ -246,7 +258,7 @@ class ProveGrowth(Struct, frozen=True, forbid_unknown_fields=True):
 Schema = TypeVar("Schema", bound=Struct)
 
 _TEXTS: Final = frozenset(("content", "description", "error_msg"))
-_NOTES: Final = frozenset(("intent", "matching", "place", "reason", "title"))
+_NOTES: Final = frozenset(("intent", "matching", "place", "query", "reason", "title"))
 _ENUMS: Final = frozenset(("type", "status", "state", "to", "how"))
 _PATH = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"missing required field `(\w+)`")

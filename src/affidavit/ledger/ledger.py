@@ -18,6 +18,7 @@ from affidavit.ledger.calls.exports import Exports
 from affidavit.ledger.calls.log import Log
 from affidavit.ledger.calls.proof import Proof
 from affidavit.ledger.calls.proposals import Proposals
+from affidavit.ledger.calls.searching import Searching
 from affidavit.ledger.calls.sessions import Sessions
 from affidavit.ledger.calls.settings import Settings
 from affidavit.ledger.calls.signing import Signing
@@ -39,6 +40,7 @@ class Ledger(
     Proof,
     Exports,
     Erasing,
+    Searching,
     Signing,
     Settings,
     Turns,

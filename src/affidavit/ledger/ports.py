@@ -59,6 +59,26 @@ class KeyUse(NamedTuple):
     last_index: int
 
 
+class WordQuery(NamedTuple):
+    """What a search looks for: all of these words, in texts that are about something."""
+
+    tokens: tuple[str, ...]
+    kind: str | None
+    session_id: str | None
+    task_id: str | None
+    since: int
+    until: int
+    limit: int
+
+
+class Hit(NamedTuple):
+    """A text that was found; the lower the rank, the better."""
+
+    log_index: int
+    field: str
+    rank: float
+
+
 class Remembered(NamedTuple):
     """An erasure as it is known outside of the ledger: fields with the hashes of their entries."""
 
@@ -349,7 +369,11 @@ class Store(Protocol):
         """That something may be erased here."""
         ...
 
-    def scrub(self) -> bool:
+    def search(self, wanted: WordQuery) -> AbstractContextManager[tuple[Reader, list[Hit]]]:
+        """What holds all the words, and the snapshot it was found in."""
+        ...
+
+    def scrub(self, fields: Sequence[tuple[int, str]]) -> bool:
         """Leave nothing of what was erased in the files; whether nobody was in the way."""
         ...
 

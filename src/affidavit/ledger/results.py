@@ -137,6 +137,26 @@ class LogEntry(Result, frozen=True):
     damage: str | None = None
 
 
+class SearchHit(Result, frozen=True):
+    """A text that was found: where it stands, what it is about, and a piece of it."""
+
+    index: int
+    kind: str
+    field: str
+    excerpt: str
+    session_id: str | None
+    task_id: str | None
+    id: str | None
+    at: int
+    score: float
+
+
+class Found(Result, frozen=True):
+    """What a search found, the best first."""
+
+    hits: tuple[SearchHit, ...]
+
+
 class ErasurePlan(Result, frozen=True):
     """What an erasure would take away; `named_in` counts entries that hold the words in a name.
 

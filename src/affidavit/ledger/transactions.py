@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from affidavit.errors import ConflictError
 from affidavit.ledger.context import Context
-from affidavit.ledger.ports import Clock, Store, Writer
+from affidavit.ledger.ports import Clock, Hit, Reader, Store, WordQuery, Writer
 from affidavit.verify.ports import LedgerSource, Repairer
 
 T = TypeVar("T")
@@ -116,8 +116,14 @@ class Held:
         """A file is cleaned after a commit."""
         raise self.impossible("erasing")
 
-    def scrub(self) -> bool:
+    def search(self, wanted: WordQuery) -> AbstractContextManager[tuple[Reader, list[Hit]]]:
+        """The index knows only what is committed."""
+        del wanted
+        raise self.impossible("searching")
+
+    def scrub(self, fields: Sequence[tuple[int, str]]) -> bool:
         """A file is cleaned after a commit."""
+        del fields
         raise self.impossible("erasing")
 
     def rebuild(self, repair: Callable[[LedgerSource, Repairer], T]) -> T:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from affidavit.apps.cli.parsing import Commands, add_command
+from affidavit.apps.cli.parsing import Commands, add_command, read_age_us
 
 
 def add_keeping(commands: Commands) -> None:
-    """`affidavit erase`."""
+    """`affidavit search` and `erase`."""
+    parser = add_command(
+        commands,
+        "search",
+        "search:search",
+        "find what was written by its words",
+        "All the words must be in a text; `word*` stands for every word that begins so. Parts of "
+        "identifiers are words too.",
+    )
+    parser.add_argument("words", nargs="+", metavar="WORD", help="what to look for")
+    parser.add_argument("--kind", metavar="KIND", help="only thought, task, turn, tool_call, ...")
+    parser.add_argument("--session", metavar="ID", help="only in this session")
+    parser.add_argument("--task", metavar="ID", help="only in this task")
+    parser.add_argument(
+        "--since", type=read_age_us, metavar="AGE", help="only what is younger (30m, 24h, 7d)"
+    )
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (20)")
     parser = add_command(
         commands,
         "erase",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from affidavit.apps.mcp.answers import (
     ChainVerdict,
@@ -25,10 +25,11 @@ from affidavit.ledger.inputs import (
     NameSession,
     Note,
     RecordThought,
+    Search,
     VerifyChain,
 )
 from affidavit.ledger.ledger import Ledger
-from affidavit.ledger.results import RecordProof, Session, ThoughtRecord
+from affidavit.ledger.results import Found, RecordProof, Session, ThoughtRecord
 
 _PAGE: Final = 100
 
@@ -112,6 +113,12 @@ def _get_session(ledger: Ledger, given: NameSession, request: Request) -> Sessio
 def _verify(ledger: Ledger, given: VerifyChain, request: Request) -> dict[str, Any]:
     del request
     return ledger.verify_chain(**arguments(given)).to_dict()
+
+
+def _search(ledger: Ledger, given: Search, request: Request) -> Found:
+    del request
+    asked = structs.asdict(given)
+    return Found(tuple(ledger.search(asked.pop("query"), **asked)))
 
 
 TRAIL_TOOLS: Final = (
@@ -232,6 +239,18 @@ TRAIL_TOOLS: Final = (
         NameSession,
         Session,
         _get_session,
+        reads=True,
+        repeatable=True,
+        core=False,
+    ),
+    Tool(
+        "trail_search",
+        "Search what was written",
+        "Call this to find records, tasks, turns or tool calls by their words; all must be there, "
+        "word* finds every word that begins so. kind: thought, task, turn, tool_call, ...",
+        Search,
+        Found,
+        _search,
         reads=True,
         repeatable=True,
         core=False,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from affidavit.errors import AffidavitError, ConflictError, StoreError
-from affidavit.ledger.ports import Clock, Writer
+from affidavit.ledger.ports import Clock, Hit, WordQuery, Writer
 from affidavit.stores.sqlite import failures, files
 from affidavit.stores.sqlite.audit import SqliteAudit
 from affidavit.stores.sqlite.commits import CommitQueue, Request
@@ -26,6 +26,7 @@ from affidavit.stores.sqlite.connection import (
 from affidavit.stores.sqlite.querying import run_query
 from affidavit.stores.sqlite.reading import SqliteReader
 from affidavit.stores.sqlite.repair import SqliteRepairer
+from affidavit.stores.sqlite.search import SearchIndex
 
 T = TypeVar("T")
 
@@ -51,6 +52,7 @@ class SqliteStore:
         self._committer = Committer(path, lambda: self._connect(readonly=False))
         self._idle: list[sqlite3.Connection] = []
         self._owners: list[int] = []
+        self._search = SearchIndex(path)
         self._closed = False
         self._forking = False
         self._orphaned = False
@@ -253,9 +255,16 @@ class SqliteStore:
         """That something may be erased here."""
         self._check_writable()
 
-    def scrub(self) -> bool:
+    @contextmanager
+    def search(self, wanted: WordQuery) -> Iterator[tuple[SqliteReader, list[Hit]]]:
+        """What holds all the words, and the snapshot it was found in."""
+        with self.read() as reader:
+            yield reader, self._search.find(reader, wanted)
+
+    def scrub(self, fields: Sequence[tuple[int, str]]) -> bool:
         """Leave nothing of what was erased in the file and beside it; False when somebody reads."""
         self._check_writable()
+        forgot = self._search.forget(fields)
         with self._lock:
             connection = self._committer.connection()
             try:
@@ -265,7 +274,7 @@ class SqliteStore:
                 raise failures.translate(error, self.location) from None
             finally:
                 connection.execute("PRAGMA busy_timeout = 0")
-            return not busy
+            return forgot and not busy
 
     def describe(self) -> Mapping[str, Any]:
         """Facts about the file, from `stat` and from SQLite."""
@@ -297,6 +306,7 @@ class SqliteStore:
         for connection in self._idle:
             connection.close()
         self._idle.clear()
+        self._search.close()
         self._committer.drop()
 
     def before_fork(self) -> None:
