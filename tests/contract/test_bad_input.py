@@ -413,6 +413,7 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
             fault("bytes", [b"x\n1\n"]),
             fault("surrogate", ["\ud800\n\n"]),
         ],
+        "new_only": FLAG,
         "progress": FUNCTION,
         "cores": LIMIT,
     },

@@ -145,6 +145,8 @@ def test_a_pinned_note_shows_that_a_ledger_only_grew(cli, evidence, tmp_path, el
     assert cli("verify", path, "--key", key).code == 3
     assert "a checkpoint to check the key on" in cli("verify", path, "--key", key).out
     assert cli("verify", path, "--pinned", str(evidence)).code == 0
+    assert cli("verify", path, "--pinned", str(note), "--new").code == 0
+    assert cli("verify", path, "--new").code == 2
 
 
 @pytest.mark.usefixtures("evidence")

@@ -76,3 +76,47 @@ def test_an_edited_entry_is_told_once_where_it_stands(original: Path, victim: Pa
 def test_a_checkpoint_of_another_log_judges_nothing(original: Path) -> None:
     with pytest.raises(CannotVerify, match="not a name of this log"):
         audit(original, note_of(original, origin="other.example"))
+
+
+def test_only_what_is_new_is_read_and_the_rest_is_named(original: Path, victim: Path) -> None:
+    note = note_of(original, 600)
+    with affidavit.open(victim, readonly=True) as ledger:
+        report = ledger.verify(pinned=[note], new_only=True)
+        size = len(ledger)
+    assert told(report) == []
+    assert (report.checked["entries"], report.checked["pinned"]) == (size - 512, 600)
+    assert any("the first 512 entries were not read again" in said for said in report.unchecked)
+
+
+def test_a_change_of_what_is_new_is_told_as_ever(original: Path, victim: Path) -> None:
+    note = note_of(original, 600)
+    with tampering(victim) as connection:
+        connection.execute("UPDATE thought_records SET content = 'x' WHERE log_index = 700")
+    with affidavit.open(victim, readonly=True) as ledger:
+        report = ledger.verify(pinned=[note], new_only=True)
+    assert [(code, index) for code, index, _ in told(report)] == [("payload_mismatch", 700)]
+
+
+def test_an_old_part_whose_hashes_were_changed_is_read_again_as_a_whole(
+    original: Path, victim: Path
+) -> None:
+    note = note_of(original, 600)
+    with tampering(victim) as connection:
+        connection.execute("UPDATE merkle_nodes SET hash = ? WHERE tree = 0", (b"n" * 32,))
+    with affidavit.open(victim, readonly=True) as ledger:
+        report = ledger.verify(pinned=[note], new_only=True)
+    assert {code for code, *_ in told(report)} == {"tree_node_bad", "fork"}
+
+
+def test_a_text_changed_in_the_part_not_read_again_is_not_caught(
+    original: Path, victim: Path
+) -> None:
+    note = note_of(original, 600)
+    with tampering(victim) as connection:
+        connection.execute("UPDATE thought_records SET content = 'x' WHERE log_index = 200")
+    with affidavit.open(victim, readonly=True) as ledger:
+        report = ledger.verify(pinned=[note], new_only=True)
+        whole = ledger.verify(pinned=[note])
+    assert told(report) == []
+    assert any("were not read again" in said for said in report.unchecked)
+    assert [code for code, *_ in told(whole)] == ["payload_mismatch"]

@@ -35,6 +35,13 @@ def compare_pins(reader: Reader, report: Report, pins: Sequence[UnverifiedCheckp
     )
 
 
+def held_size(reader: Reader, pins: Sequence[UnverifiedCheckpoint]) -> int:
+    """How many entries the pins stand for; 0 where one of them does not fit."""
+    if any(_compare(reader, pin) is not None for pin in pins):
+        return 0
+    return max((pin.claims.size for pin in pins), default=0)
+
+
 def _compare(reader: Reader, pin: UnverifiedCheckpoint) -> Finding | None:
     """What is wrong between a ledger and a pin, if anything is."""
     head, size = pin.claims, reader.size()

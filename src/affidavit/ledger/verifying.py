@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from affidavit.core.tile import TILE_WIDTH
 from affidavit.ledger.context import Context
 from affidavit.verify.findings import Report
-from affidavit.verify.ledger import Progress, join, split, verify_ledger
+from affidavit.verify.ledger import Progress, join, split, verify_ledger, verify_stretch
+from affidavit.verify.ports import Stretch
 
 # Below this a process takes longer to start than the walk it saves.
 LONG: Final = 100_000
@@ -24,6 +26,25 @@ def verify(context: Context, progress: Progress | None, cores: int | None) -> Re
         return together
     with context.store.audit() as source:
         return verify_ledger(source, progress)
+
+
+def verify_new(context: Context, known: int, progress: Progress | None) -> Report | None:
+    """The report over what stands behind the first `known` entries; None where not all holds.
+
+    Chains go on from rows that are not proved again, so the entries before are named as unread.
+    """
+    with context.store.audit() as source:
+        if source.schema_differences() or source.unreadable_tables():
+            return None
+        start = known - known % TILE_WIDTH
+        report = join(source, [verify_stretch(source, Stretch(start, None), progress)])
+    if report is None or start == 0:
+        return report
+    said = (
+        f"the first {start:,} entries were not read again: the hashes kept of them give the root "
+        "of a checkpoint kept elsewhere"
+    )
+    return report._replace(unchecked=(*report.unchecked, said))
 
 
 def _verify_together(context: Context, progress: Progress | None, cores: int) -> Report | None:

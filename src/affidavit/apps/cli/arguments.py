@@ -142,6 +142,11 @@ def _add_verify(commands: Commands) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--session", metavar="ID", help="only the records of this session")
     which.add_argument("--task", metavar="ID", help="only the records of this task")
+    which.add_argument(
+        "--new",
+        action="store_true",
+        help="of a ledger, read only what stands behind the newest --pinned checkpoint",
+    )
     add_trust(parser)
 
 

@@ -61,7 +61,7 @@ def verify(args: argparse.Namespace) -> Answer:
     with open_for_reading(args) as ledger:
         if args.session is not None or args.task is not None:
             return _verify_chain(ledger, args.task, args.session)
-        return _verify_all(ledger, trust)
+        return _verify_all(ledger, trust, new_only=args.new)
 
 
 def _refuse_chains(args: argparse.Namespace) -> None:
@@ -69,11 +69,13 @@ def _refuse_chains(args: argparse.Namespace) -> None:
         raise invalid("session", "only a ledger has chains to choose from", hint="Leave it out.")
 
 
-def _verify_all(ledger: Ledger, trust: Trust) -> Answer:
+def _verify_all(ledger: Ledger, trust: Trust, *, new_only: bool) -> Answer:
     standing = choose_pins(ledger, trust)
+    if new_only and not (trust.pinned or trust.kept):
+        raise invalid("new", "nothing is pinned", hint="Name a checkpoint: --pinned NOTE")
     notes = [pin.note.encode().decode() for pin in standing.pins]
     with _shown() as bar:
-        report = ledger.verify(pinned=notes, progress=bar)
+        report = ledger.verify(pinned=notes, new_only=new_only, progress=bar)
     report = report._replace(unchecked=(*standing.unchecked, *report.unchecked))
     verdict = HOLDS if report.valid else VIOLATION
     if report.valid and not any(report.checked.get(name) for name in _FACTS):

@@ -19,7 +19,7 @@ from affidavit.ledger.inputs import (
     read_notes,
 )
 from affidavit.ledger.keys import read_identity
-from affidavit.ledger.pinning import compare_pins
+from affidavit.ledger.pinning import compare_pins, held_size
 from affidavit.ledger.results import GrowthProof, Rebuild, RecordProof
 from affidavit.verify.findings import ChainReport, Report
 from affidavit.verify.ledger import Progress
@@ -42,21 +42,25 @@ class Proof(Handle):
         self,
         *,
         pinned: Collection[str] = (),
+        new_only: bool = False,
         progress: Progress | None = None,
         cores: int | None = None,
     ) -> Report:
         """Verify everything: log, tree, chains, seals, views, payloads and schema.
 
-        `pinned` are signed notes kept elsewhere: the log must have grown out of each. A long log is
-        verified by several processes at once, one a core unless `cores` says else.
+        `pinned` are signed notes kept elsewhere: the log must have grown out of each; `new_only`
+        then reads only what stands behind the newest of them. A long log is verified by several
+        processes at once, one a core unless `cores` says else.
         """
         shown, pins = read_callable(progress, "progress"), read_notes(pinned)
         given = read_input(Verify, {"cores": cores})
-        report = verifying.verify(self._context, shown, given.cores)
-        if not pins:
-            return report
-        with self._context.store.read() as reader:
-            return compare_pins(reader, report, pins)
+        report = None
+        if read_bool(new_only, "new_only"):
+            known = self._read(lambda reader: held_size(reader, pins))
+            report = verifying.verify_new(self._context, known, shown)
+        if report is None:
+            report = verifying.verify(self._context, shown, given.cores)
+        return self._read(lambda reader: compare_pins(reader, report, pins)) if pins else report
 
     @property
     def origin(self) -> str:
