@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from affidavit.core.canonical import encode_string
 from affidavit.core.entry import (
     ENTRY_BYTES_MAX,
+    Entry,
     Source,
     commitment,
     decode_entry,
+    encode_call,
     encode_entry,
     encode_thought,
     is_commitment_to,
@@ -478,3 +480,15 @@ def test_the_payload_fields_are_those_of_the_formats():
 def test_a_task_may_change_in_ways_a_reader_does_not_know():
     body = {**body_of("task.updated"), "changed": {"status": "PLAN", "colour": 7}}
     check_body("task.updated", body)
+
+
+@pytest.mark.parametrize("kind", ["call.finished", "call.failed"])
+@pytest.mark.parametrize("args", [None, commitment(SALT, "0" * 64)])
+@pytest.mark.parametrize("caller", [None, "client/1", 'a "quoted" émile'])
+@pytest.mark.parametrize("span", [(None, None), (0, 7)])
+def test_a_call_is_encoded_as_any_entry_is(kind, args, caller, span):
+    body = {"tool": "task_get", "caller": caller, "duration_us": 70, "outcome": "ok"}
+    body |= {"args_sha256": args, "first_index": span[0], "last_index": span[1]}
+    entry = Entry(5, kind, body, Source("claimed", caller, "mcp"))
+    assert encode_call(entry) == encode_entry(*entry)
+    assert decode_entry(encode_call(entry)) == entry

@@ -126,6 +126,29 @@ def encode_thought(
     return _bounded(encode_utf8(text, "entry"))
 
 
+def encode_call(entry: Entry) -> bytes:
+    """The bytes of `call.finished` and `call.failed`; equals `encode_entry`, faster."""
+    body, digest = entry.body, entry.body["args_sha256"]
+    args = "null"
+    if digest is not None:
+        args = f'{{"bytes":{digest["bytes"]},"commit":"{digest["commit"]}"}}'
+    text = (
+        f'{{"at":{entry.at},"body":{{"args_sha256":{args},"caller":{_quoted(body["caller"])},'
+        f'"duration_us":{body["duration_us"]},"first_index":{_number(body["first_index"])},'
+        f'"last_index":{_number(body["last_index"])},"outcome":{_quoted(body["outcome"])},'
+        f'"tool":{_quoted(body["tool"])}}},"kind":"{entry.kind}",{source_json(entry.src)}'
+    )
+    return _bounded(encode_utf8(text, "entry"))
+
+
+def _quoted(text: str | None) -> str:
+    return "null" if text is None else encode_string(text)
+
+
+def _number(number: int | None) -> str:
+    return "null" if number is None else str(number)
+
+
 def _bounded(data: bytes) -> bytes:
     if len(data) > ENTRY_BYTES_MAX:
         raise InputError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
-from affidavit.core.entry import Entry, Source, commitment, encode_entry
+from affidavit.core.entry import Entry, Source, commitment, encode_call
 from affidavit.core.views.calls import call_row
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
 from affidavit.ledger.ports import Writer
@@ -74,4 +74,4 @@ def _write(
     }
     kind = "call.finished" if outcome == FINISHED else "call.failed"
     entry = Entry(tx.at, kind, body, src)
-    tx.append(encode_entry(*entry), call_row(tx.size(), entry, digest))
+    tx.append(encode_call(entry), call_row(tx.size(), entry, digest))

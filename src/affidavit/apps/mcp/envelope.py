@@ -6,17 +6,20 @@ An answer stops at a number of characters that a model's context can bear, and s
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from affidavit.apps.mcp.next_calls import say_refusal
-from affidavit.errors import AffidavitError, InputError
+from affidavit.errors import AffidavitError
 
 RESULT_CHARACTERS_MAX: Final = 60_000
 # A content longer than this is named by its size in the text, which repeats the structure.
 TEXT_CONTENT_MAX: Final = 500
+# Finds every such content, and a few that are shorter without their escapes.
+_LONG_CONTENT: Final = re.compile(rf'"content":"(?:[^"\\]|\\.){{{TEXT_CONTENT_MAX + 1}}}')
 # What truncation itself needs to say.
 _ROOM: Final = 600
 _LISTS: Final = ("records", "tasks", "sessions", "turns", "tool_calls", "versions", "proposals")
@@ -40,7 +43,8 @@ def success(tool: str, result: Any, shape: type[msgspec.Struct]) -> Answer:
     """What a call that was carried out answers."""
     data = shorten(tool, _shaped(result, shape))
     structure = {"ok": True, "data": data}
-    return Answer(structure, [_compact(_shown(structure))])
+    text = _compact(structure)
+    return Answer(structure, [_compact(_shown(structure)) if _LONG_CONTENT.search(text) else text])
 
 
 def refusal(tool: str, given: dict[str, Any], error: AffidavitError, *, inside: bool) -> Answer:
@@ -87,7 +91,7 @@ def _task_error(error: AffidavitError) -> dict[str, Any]:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return msgspec.json.encode(value).decode()
 
 
 def _shown(value: Any) -> Any:
@@ -211,12 +215,3 @@ def _cut_text(text: str, room: int) -> str:
         over = len(_compact(text)) - room
         text = text[: len(text) - max(1, over // 6)]
     return text
-
-
-def invalid_arguments(given: object) -> InputError:
-    """Arguments that are no object at all."""
-    return InputError(
-        f"arguments: is {type(given).__name__}, not an object",
-        hint="Send the arguments as a JSON object.",
-        field="arguments",
-    )

@@ -74,9 +74,6 @@ class Registry:
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
 
-    def __len__(self) -> int:
-        return len(self._tools)
-
     def find(self, name: str) -> Tool | None:
         """A tool by its name."""
         return self._tools.get(name)
