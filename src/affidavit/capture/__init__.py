@@ -1,0 +1,1 @@
+"""How facts get in without asking the agent: what its client wrote down, or says as it works."""
