@@ -127,6 +127,7 @@ CHOICE = [
     fault("bool", True),
 ]
 HOURS = [*LIMIT, fault("null", None), fault("too many", 24 * 366)]
+DAYS = [*NUMBERS, fault("null", None), fault("too many", 36_501)]
 
 
 def required(faults):
@@ -434,6 +435,13 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     "prove": {"record_id": required(NAME)},
     "prove_growth": {"old_size": required(LIMIT), "new_size": LIMIT},
     "publish": {"place": required(NOTE)},
+    "set_retention": {
+        "kind": required(NAME),
+        "days": required([*NUMBERS, fault("too many", 36_501), fault("null", None)]),
+        "by": NAME,
+    },
+    "retain": {},
+    "overdue": {},
     "search": {
         "query": required(NOTE),
         "kind": NAME,
@@ -466,6 +474,9 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
         "audit_reads": FLAG,
         "publish": CHOICE,
         "redaction": CHOICE,
+        "retain_proposal_days": DAYS,
+        "retain_tool_call_days": DAYS,
+        "retain_turn_days": DAYS,
         "session_idle_hours": HOURS,
         "transitions": CHOICE,
         "writeback": CHOICE,
@@ -550,6 +561,7 @@ def good_call(ledger, name, task):
         "query": {"sql": "SELECT 1"},
         "on_change": {"kind": "turn", "callback": print},
         "search": {"query": "x"},
+        "set_retention": {"kind": "turn", "days": 1},
         "plan_erasure": {"matching": "x"},
         "erase": {"by": "x", "matching": "never said"},
         "publish": {"place": f"{os.environ['AFFIDAVIT_HOME']}/published"},

@@ -8,7 +8,7 @@ between the commit and the cleaning of the file, the next one to open the ledger
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -117,13 +117,26 @@ def plan(reader: Reader, targets: Sequence[Target], matching: str | None) -> Era
 
 def erase(context: Context, wanted: Erase, why: Said) -> Erasure:
     """Erase what is wanted and clean the file; answers with what went."""
+    return _erase(context, lambda reader: find_targets(reader, wanted), why)
+
+
+def erase_entries(context: Context, indices: Sequence[int], why: Said) -> Erasure:
+    """Erase every text of some entries."""
+
+    def find(reader: Reader) -> list[Target]:
+        return [target for index in indices for target in _present(reader, index)]
+
+    return _erase(context, find, why)
+
+
+def _erase(context: Context, find: Callable[[Reader], list[Target]], why: Said) -> Erasure:
     context.store.check_scrubbable()
     with context.store.read() as reader:
-        if not find_targets(reader, wanted):
+        if not find(reader):
             return Erasure(0, (), "done")
 
     def unit(tx: Writer) -> tuple[list[Remembered], int]:
-        targets = find_targets(tx, wanted)
+        targets = find(tx)
         return _write(tx, targets, why, context), len(targets)
 
     return _carry_out(context, unit)

@@ -208,6 +208,14 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=500)] = 20
 
 
+class Retain(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long texts of a kind are to be kept."""
+
+    kind: Name
+    days: Annotated[int, Meta(ge=0, le=36_500)]
+    by: Name | None = None
+
+
 class Erase(Struct, frozen=True, forbid_unknown_fields=True):
     """What to erase, and who wants it why."""
 

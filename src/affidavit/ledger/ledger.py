@@ -18,9 +18,9 @@ from affidavit.ledger.calls.exports import Exports
 from affidavit.ledger.calls.log import Log
 from affidavit.ledger.calls.proof import Proof
 from affidavit.ledger.calls.proposals import Proposals
+from affidavit.ledger.calls.retaining import Retaining
 from affidavit.ledger.calls.searching import Searching
 from affidavit.ledger.calls.sessions import Sessions
-from affidavit.ledger.calls.settings import Settings
 from affidavit.ledger.calls.signing import Signing
 from affidavit.ledger.calls.tasks import Tasks
 from affidavit.ledger.calls.tool_calls import ToolCalls
@@ -42,7 +42,7 @@ class Ledger(
     Erasing,
     Searching,
     Signing,
-    Settings,
+    Retaining,
     Turns,
     ToolCalls,
     Proposals,

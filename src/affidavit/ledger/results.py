@@ -178,6 +178,21 @@ class Erasure(Result, frozen=True):
     scrub: str
 
 
+class Retained(Result, frozen=True):
+    """What was erased because it was too old, by kind."""
+
+    erased: dict[str, int]
+    scrub: str
+
+
+class Overdue(Result, frozen=True):
+    """A kind with texts older than their period allows; the oldest, and by how much."""
+
+    kind: str
+    index: int
+    overdue_us: int
+
+
 class Rebuild(Result, frozen=True):
     """What deriving the views anew found, and what of it remains; valid when nothing does."""
 

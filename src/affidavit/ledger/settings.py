@@ -39,6 +39,15 @@ SETTINGS: Final[dict[str, Setting]] = {
     "redaction": Setting(
         "on", ("on", "off"), "whether secrets are taken out of texts before they are stored"
     ),
+    "retain_proposal_days": Setting(
+        0, range(36_501), "for how many days the texts of proposals are kept; 0: for ever"
+    ),
+    "retain_tool_call_days": Setting(
+        0, range(36_501), "for how many days the texts of tool calls are kept; 0: for ever"
+    ),
+    "retain_turn_days": Setting(
+        0, range(36_501), "for how many days the texts of turns are kept; 0: for ever"
+    ),
     "session_idle_hours": Setting(
         24, range(1, 24 * 366), "after how many idle hours an open session counts as lost"
     ),

@@ -202,11 +202,23 @@ def _duration(us: int) -> str:
     return " ".join(f"{number} {unit}" for number, unit in parts if number)
 
 
+def check_retention(subject: Subject) -> Check:
+    """Whether texts are kept longer than they should be."""
+    with wiring.open_ledger(subject.path, readonly=True, clock=subject.clock) as ledger:
+        overdue = ledger.overdue()
+    if not overdue:
+        return Check("retention", OK, "nothing is kept longer than it should be")
+    said = ", ".join(f"{one.kind}s by {one.overdue_us // 3_600_000_000:,} h" for one in overdue)
+    return Check(
+        "retention", WARN, f"overdue: {said}", "Run `affidavit retain`, or `affidavit serve`."
+    )
+
+
 STAGES: Final[tuple[tuple[Question, ...], ...]] = (
     (check_sqlite, check_folder, check_filesystem, check_space, check_file),
     (check_rights, check_mode),
     (check_ledger,),
-    (check_integrity, check_clock),
+    (check_integrity, check_clock, check_retention),
 )
 
 

@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from affidavit.apps.cli.parsing import Commands, add_command, read_age_us
+
+# The same words as in the ledger, which is too heavy to load here; a test compares them.
+RETAINED: Final = ("tool_call", "turn", "proposal")
 
 
 def add_keeping(commands: Commands) -> None:
-    """`affidavit search` and `erase`."""
+    """`affidavit search`, `erase` and `retain`."""
+    _add_search(commands)
+    _add_erase(commands)
+    _add_retain(commands)
+
+
+def _add_retain(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "retain",
+        "retain:retain",
+        "keep texts of tool calls, turns and proposals for a period",
+        "Sets the period and erases what is older; without --kind it applies the periods that are "
+        "set. `affidavit serve` applies them every hour; else `affidavit doctor` says how overdue "
+        "they are. Decisions go by `affidavit erase` alone.",
+    )
+    parser.add_argument("--kind", choices=RETAINED, help="texts of which kind")
+    parser.add_argument(
+        "--older-than",
+        type=read_age_us,
+        metavar="AGE",
+        help="how long they are kept, in whole days (90d); 0d keeps them for ever",
+    )
+    parser.add_argument("--by", metavar="WHO", help="who decides that")
+
+
+def _add_search(commands: Commands) -> None:
+    """`affidavit search`."""
     parser = add_command(
         commands,
         "search",
@@ -23,6 +55,9 @@ def add_keeping(commands: Commands) -> None:
         "--since", type=read_age_us, metavar="AGE", help="only what is younger (30m, 24h, 7d)"
     )
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (20)")
+
+
+def _add_erase(commands: Commands) -> None:
     parser = add_command(
         commands,
         "erase",

@@ -55,6 +55,15 @@ def keep_signed(
     return KeptSigned(ledger, show_note, publish_to=publish_to)
 
 
+def keep_retained(args: argparse.Namespace, ledger: Ledger) -> AbstractContextManager[object]:
+    """Apply periods of retention every hour while a server runs that may record."""
+    if args.mode != "full":
+        return nullcontext()
+    from affidavit.apps.kept_retained import KeptRetained  # noqa: PLC0415 - for servers alone
+
+    return KeptRetained(ledger, show_note)
+
+
 def create(args: argparse.Namespace, settings: Mapping[str, Value]) -> Ledger:
     """A new ledger, with settings of its own."""
     return _open(args, readonly=False, create=True, settings=settings)

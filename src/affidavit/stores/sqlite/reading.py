@@ -139,6 +139,20 @@ class SqliteReader(Observations):
                     found.setdefault(index, set()).add(name)
         return found
 
+    def older_texts(self, tables: Sequence[str], before_us: int, limit: int) -> list[int]:
+        """Entries recorded before a time that still have a text, the oldest first."""
+        found: list[int] = []
+        for view in VIEWS:
+            if view.table in tables:
+                names = {payload_column(one) for kind in view.kinds for one in text_columns(kind)}
+                kept = " OR ".join(f"{name} IS NOT NULL" for name in sorted(names))
+                sql = (
+                    f"SELECT log_index FROM {view.table} WHERE at < ? AND ({kept}) "
+                    "ORDER BY log_index LIMIT ?"
+                )
+                found += [index for (index,) in self._execute(sql, (before_us, limit))]
+        return sorted(found)[:limit]
+
     def turn_indices(self, turn_id: str) -> list[int]:
         """Every version of a turn."""
         return [index for (index,) in self._all("turn_indices", turn_id)]
