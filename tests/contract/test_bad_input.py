@@ -229,6 +229,7 @@ OBSERVED: dict[str, dict[str, list[Fault]]] = {
     },
     "retract_turn": {"id": required(UUID), "reason": NOTE},
     "get_turn": {"id": required(UUID), **AS_OF},
+    "usage": {"by": [fault("null", None), *ENUM], "since_ms": MILLIS, "until_ms": MILLIS},
     "list_turns": {
         "since_ms": MILLIS,
         "thread_id": NAME,

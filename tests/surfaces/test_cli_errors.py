@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from affidavit.apps.cli import arguments, noun_arguments, version
+from affidavit.apps.cli import arguments, noun_arguments, observed_arguments, version
 from affidavit.apps.cli.arguments import build_parser
 from affidavit.apps.cli.parsing import list_commands
 from affidavit.apps.cli.render import table
@@ -36,6 +36,25 @@ EVERY_COMMAND = [
     ("task", "transition", "T", "GATHER"),
     ("task", "next"),
     ("task", "delete", "T"),
+    ("turn", "add", "U", "--message", "U", "--kind", "user", "hello"),
+    ("turn", "show", "V"),
+    ("turn", "list"),
+    ("turn", "retract", "V"),
+    ("call", "request", "U", "c2", "--vendor", "v", "--tool", "t", "--arguments", "{}"),
+    ("call", "finish", "V", "c1", "completed"),
+    ("call", "show", "V", "c1"),
+    ("call", "history", "V", "c1"),
+    ("call", "list"),
+    ("call", "decide", "V", "c1", "approved", "--by", "me"),
+    ("proposal", "create", "U", "--diffs", "[]"),
+    ("proposal", "decide", "V", "approved", "--by", "me"),
+    ("proposal", "apply", "W"),
+    ("proposal", "revert", "X"),
+    ("proposal", "show", "V"),
+    ("proposal", "list"),
+    ("orphans",),
+    ("usage",),
+    ("settled",),
     ("export", "--session", "s1", "-o", "F"),
     ("verify",),
     ("pin", "C"),
@@ -51,11 +70,16 @@ EVERY_COMMAND = [
     ("version",),
 ]
 # Also from the schemas, and shown to nobody who has not got a ledger.
-MAKES_A_LEDGER = ("init", "record", "session start", "task create")
+MAKES_A_LEDGER = (
+    *("init", "record", "session start", "task create"),
+    *("turn add", "call request", "proposal create"),
+)
 # They run until their input ends or a signal comes, and have tests of their own.
 SERVERS = {"mcp", "serve", "signer"}
 NEEDS_NO_LEDGER = ("", "version", "doctor", "pin")
-NOUNS = {"session", "task", "key"}
+NOUNS = {"session", "task", "key", "turn", "call", "proposal"}
+# What the words U, V, W and X stand for: an id nobody used, and three that were.
+UUIDS = {name: f"00000000-0000-4000-8000-00000000000{n}" for n, name in enumerate("UVWX")}
 
 
 def name_of(words):
@@ -75,10 +99,22 @@ def ready(cli, tmp_path):
     record = cli.record("why", "--session", "s1", type="reflection")["id"]
     task = cli("task", "create", "--title", "x", "--json").data["id"]
 
+    def observe():
+        turn, asked = UUIDS["V"], ("--vendor", "v", "--tool", "t", "--arguments", "{}")
+        cli("turn", "add", turn, "--message", turn, "--kind", "user", "hello")
+        cli("call", "request", turn, "c1", *asked)
+        for name, steps in (("V", 0), ("W", 1), ("X", 2)):
+            cli("proposal", "create", UUIDS[name], "--diffs", "[]")
+            moves = (("decide", UUIDS[name], "approved", "--by", "me"), ("apply", UUIDS[name]))
+            for move in moves[:steps]:
+                cli("proposal", *move)
+
     def fill(words):
+        if {"turn", "call", "proposal"} & set(words[:1]):
+            observe()
         if words[:2] == ("session", "root"):
             cli("session", "seal", "s1")
-        given = {"T": task, "R": record, "D": str(tmp_path / "published")}
+        given = {**UUIDS, "T": task, "R": record, "D": str(tmp_path / "published")}
         given |= {"F": str(tmp_path / "s1.affidavit"), "C": str(tmp_path / "note")}
         if "C" in words:
             Path(given["C"]).write_text(cli("checkpoint").out, encoding="utf-8")
@@ -109,7 +145,7 @@ def test_every_command_answers_people_in_plain_text(cli, ready, words):
 @pytest.mark.parametrize("words", EVERY_COMMAND, ids=name_of)
 def test_every_command_takes_ledger_and_json_before_and_after(cli, tmp_path, words, path):
     other = str(tmp_path / "other.db")
-    name = name_of(words)
+    name, words = name_of(words), [UUIDS.get(word, word) for word in words]
     for call in (("--ledger", other, "--json", *words), (*words, "--json", "--ledger", other)):
         ran = cli(*call)
         if name in NEEDS_NO_LEDGER:
@@ -251,11 +287,15 @@ def test_a_network_filesystem_is_warned_about_in_one_line(cli, monkeypatch):
 def test_choices_are_those_of_the_schemas():
     from affidavit.core.kinds import END_REASONS
     from affidavit.core.thought import THOUGHT_TYPES
-    from affidavit.ledger import inputs
+    from affidavit.ledger import inputs, observed
     from affidavit.ledger.settings import SETTINGS
 
     assert arguments.THOUGHT_TYPES == get_args(inputs.ThoughtType) == THOUGHT_TYPES
     assert get_args(inputs.SessionState) == noun_arguments.SESSION_STATES
+    assert get_args(observed.TurnKind) == observed_arguments.TURN_KINDS
+    assert get_args(observed.ToolCallStatus) == observed_arguments.CALL_STATUSES
+    assert get_args(observed.ProposalStatus) == observed_arguments.PROPOSAL_STATUSES
+    assert get_args(observed.UsageBy) == observed_arguments.USAGE_BY
     assert noun_arguments.END_REASONS == get_args(inputs.EndReason) == END_REASONS
     assert set(arguments.PAYLOADS) == set(SETTINGS["payloads"].allowed)
     assert get_args(inputs.TaskState) == noun_arguments.TASK_STATES

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from affidavit.ledger import observed as observed_results
 from affidavit.ledger import results
 from affidavit.verify import findings
 
@@ -20,7 +21,8 @@ def fields_of(name: str) -> list[str]:
     """The fields of an answer; a name in lower case is one by itself."""
     if name.islower():
         return [name]
-    kind = getattr(results, name, None) or getattr(findings, name)
+    rooms = (results, observed_results, findings)
+    kind = next(getattr(room, name) for room in rooms if hasattr(room, name))
     if issubclass(kind, msgspec.Struct):
         return list(kind.__struct_fields__)
     return list(kind._fields) if issubclass(kind, tuple) else [one.name for one in fields(kind)]
@@ -35,6 +37,35 @@ def documented() -> dict[str, list[str]]:
         for command in re.findall(r"`([^`]+)`", commands):
             shapes[command] = [field for name in names for field in fields_of(name)]
     return shapes
+
+
+NAME = "00000000-0000-4000-8000-000000000001"
+
+
+def observed(cli):
+    """The commands about turns, tool calls and proposals, in an order that works."""
+    asked = ["call", "request", NAME, "c1", "--vendor", "v", "--tool", "t", "--arguments", "{}"]
+    return {
+        "turn add": ["turn", "add", NAME, "--message", NAME, "--kind", "user", "hello"],
+        "turn show": ["turn", "show", NAME],
+        "turn list": ["turn", "list", "--as-of", "NOW"],
+        "turn retract": ["turn", "retract", NAME],
+        "call request": asked,
+        "call show": ["call", "show", NAME, "c1"],
+        "call decide": ["call", "decide", NAME, "c1", "approved", "--by", "owner"],
+        "call finish": ["call", "finish", NAME, "c1", "completed", "--outcome", "[1]"],
+        "call list": ["call", "list", "--status", "completed"],
+        "call history": ["call", "history", NAME, "c1"],
+        "orphans": ["orphans", "--older-than", "0s", "--mark"],
+        "proposal create": ["proposal", "create", NAME, "--diffs", "[]", "--confidence", "0.5"],
+        "proposal decide": ["proposal", "decide", NAME, "approved", "--by", "owner"],
+        "proposal apply": ["proposal", "apply", NAME, "--commit", "abc"],
+        "proposal revert": ["proposal", "revert", NAME],
+        "proposal show": ["proposal", "show", NAME, "--as-of", "END"],
+        "proposal list": ["proposal", "list"],
+        "usage": ["usage", "--by", "day"],
+        "settled": ["settled", "--as-of", "END"],
+    }
 
 
 @pytest.fixture
@@ -66,6 +97,7 @@ def story(cli):
         "task list": ["task", "list"],
         "task next": ["task", "next"],
         "task delete": ["task", "delete", task],
+        **observed(cli),
         "verify": ["verify"],
         "verify --task": ["verify", "--task", "t1"],
         "verify --session": ["verify", "--session", session],

@@ -357,6 +357,13 @@ class Proposal(Result, frozen=True):
         return read_json(self.diffs_json)
 
 
+class Usage(Result, frozen=True):
+    """What was used under one key: a model, a session or a day; null where none was named."""
+
+    key: str | None
+    counts: dict[str, int]
+
+
 ToolCallPair = tuple[ToolCallRequest, ToolCallDone | None]
 
 

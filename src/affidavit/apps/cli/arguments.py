@@ -8,6 +8,7 @@ from typing import Final
 from affidavit.apps.auditor.options import add_trust
 from affidavit.apps.cli.keeping_arguments import add_keeping
 from affidavit.apps.cli.noun_arguments import add_sessions, add_signing, add_tasks
+from affidavit.apps.cli.observed_arguments import add_observed
 from affidavit.apps.cli.parsing import (
     Commands,
     Parser,
@@ -53,6 +54,7 @@ def build_parser() -> Parser:
     add_common(parser)
     for add in (_add_init, _add_settings, _add_record, _add_thoughts, add_sessions, add_tasks):
         add(commands)
+    add_observed(commands)
     for add in (_add_export, _add_verify, _add_pin, add_signing, add_keeping, _add_rebuild):
         add(commands)
     for add in (_add_serve, _add_mcp, _add_doctor, _add_version):

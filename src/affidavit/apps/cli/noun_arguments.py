@@ -7,6 +7,7 @@ from typing import Final
 
 from affidavit.apps.cli.parsing import (
     Commands,
+    add_as_of,
     add_command,
     add_key,
     add_noun,
@@ -30,9 +31,11 @@ def add_sessions(commands: Commands) -> None:
     parser.add_argument("--task", metavar="ID", help="only those of this task")
     parser.add_argument("--state", choices=SESSION_STATES, help="only those in this state")
     parser.add_argument("--after", metavar="ID", help="only those older than this session")
+    add_as_of(parser)
     parser.add_argument("--limit", type=int, default=100, metavar="N", help=_LIMIT)
     parser = add_command(verbs, "show", "session:show", "show one session")
     parser.add_argument("session", metavar="ID", help="the session's id")
+    add_as_of(parser)
     parser = add_command(
         verbs,
         "seal",
@@ -96,6 +99,7 @@ def add_tasks(commands: Commands) -> None:
     add_key(parser)
     parser = add_command(verbs, "get", "task:get", "show one task")
     parser.add_argument("task", metavar="ID", help="the task's id")
+    add_as_of(parser)
     _add_task_list(verbs)
     _add_task_update(verbs)
     parser = add_command(
@@ -135,6 +139,7 @@ def _add_task_list(verbs: Commands) -> None:
     parser.add_argument("--limit", type=int, default=100, metavar="N", help=_LIMIT)
     parser.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N")
     parser.add_argument("--include-deleted", action="store_true", help="deleted ones too")
+    add_as_of(parser)
 
 
 def _add_task_update(verbs: Commands) -> None:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from affidavit.apps import places, wiring
 from affidavit.apps.cli.render import show_note
@@ -29,6 +29,21 @@ def ledger_path(args: argparse.Namespace) -> str:
 def open_for_reading(args: argparse.Namespace) -> Ledger:
     """The ledger, opened so that nothing can be written."""
     return _open(args, readonly=True, create=False)
+
+
+def as_of(
+    args: argparse.Namespace, ask: Callable[[Ledger, Mapping[str, Any]], Any]
+) -> tuple[Any, dict[str, Any]]:
+    """What held at the moment asked for, how large the log was, and whether that is settled."""
+    moment = {"as_of": args.as_of, "as_of_index": args.as_of_index}
+    with open_for_reading(args) as ledger, ledger.transaction(write=False) as snapshot:
+        found = ask(snapshot, moment)
+        return found, {"log_size": len(snapshot), "settled": snapshot.settled(**moment)}
+
+
+def asks_of_the_past(args: argparse.Namespace) -> bool:
+    """Whether a moment was named."""
+    return args.as_of is not None or args.as_of_index is not None
 
 
 def open_for_writing(args: argparse.Namespace) -> Ledger:

@@ -125,6 +125,22 @@ def add_tool_choice(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_as_of(parser: argparse.ArgumentParser) -> None:
+    """A moment of the ledger's own time."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--as-of", type=_read_moment, metavar="TIME",
+        help="as it was then: RFC 3339 with a zone, microseconds, NOW or END",
+    )  # fmt: skip
+    which.add_argument(
+        "--as-of-index", type=int, metavar="N", help="as it was at this index of the log"
+    )
+
+
+def _read_moment(text: str) -> int | str:
+    return int(text) if re.fullmatch(r"-?\d{1,18}", text, re.ASCII) else text
+
+
 def read_sizes(text: str) -> tuple[int, int | None]:
     """Two sizes of a log, OLD:NEW, or only the older one."""
     match = re.fullmatch(r"(\d{1,18})(?::(\d{1,18}))?", text)

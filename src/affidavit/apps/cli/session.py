@@ -8,6 +8,8 @@ from typing import Any
 
 from affidavit.apps import wiring
 from affidavit.apps.cli.opening import (
+    as_of,
+    asks_of_the_past,
     open_for_reading,
     open_for_writing,
     sign_first,
@@ -44,10 +46,12 @@ def start(args: argparse.Namespace) -> Answer:
 
 def list_(args: argparse.Namespace) -> Answer:
     """Sessions, newest first."""
-    with open_for_reading(args) as ledger:
-        found = ledger.list_sessions(
-            task_id=args.task, state=args.state, after=args.after, limit=args.limit
-        )
+    found, moment = as_of(
+        args,
+        lambda ledger, when: ledger.list_sessions(
+            task_id=args.task, state=args.state, after=args.after, limit=args.limit, **when
+        ),
+    )
     lines = list(
         table(
             ("session", "state", "records", "started", "caller", "intent"),
@@ -66,15 +70,15 @@ def list_(args: argparse.Namespace) -> Answer:
     )
     if len(found) == args.limit:
         lines.append(f"There may be more: --after {one_line(found[-1].session_id)}")
-    return Answer(
-        {"sessions": [one.to_dict() for one in found]}, lines if found else ["No sessions."]
-    )
+    data = {"sessions": [one.to_dict() for one in found]}
+    if asks_of_the_past(args):
+        data |= moment
+    return Answer(data, lines if found else ["No sessions."])
 
 
 def show(args: argparse.Namespace) -> Answer:
     """One session."""
-    with open_for_reading(args) as ledger:
-        found = ledger.get_session(args.session)
+    found, moment = as_of(args, lambda ledger, when: ledger.get_session(args.session, **when))
     if found is None:
         raise InputError(
             f"session_id: there is no session {args.session!r:.100}",
@@ -83,7 +87,8 @@ def show(args: argparse.Namespace) -> Answer:
             field="session_id",
         )
     lines = [f"Session {one_line(found.session_id)} is {found.state}", *_describe(found)]
-    return Answer(found.to_dict(), lines)
+    data = found.to_dict()
+    return Answer({**data, **moment} if asks_of_the_past(args) else data, lines)
 
 
 def _describe(one: Session) -> Iterator[str]:

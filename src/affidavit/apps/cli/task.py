@@ -6,7 +6,13 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from affidavit.apps.cli.opening import open_for_reading, open_for_writing, write_or_create
+from affidavit.apps.cli.opening import (
+    as_of,
+    asks_of_the_past,
+    open_for_reading,
+    open_for_writing,
+    write_or_create,
+)
 from affidavit.apps.cli.render import Answer, block, count, fields, table
 from affidavit.apps.plain import one_line
 from affidavit.errors import InputError
@@ -34,8 +40,7 @@ def create(args: argparse.Namespace) -> Answer:
 
 def get(args: argparse.Namespace) -> Answer:
     """One task."""
-    with open_for_reading(args) as ledger:
-        found = ledger.get_task(args.task)
+    found, moment = as_of(args, lambda ledger, when: ledger.get_task(args.task, **when))
     if found is None:
         raise InputError(
             f"Task not found: {args.task}"[:700],
@@ -43,7 +48,8 @@ def get(args: argparse.Namespace) -> Answer:
             hint="`affidavit task list` shows the tasks.",
             field="id",
         )
-    return _answer("Task", found)
+    answer = _answer("Task", found)
+    return answer._replace(data={**answer.data, **moment}) if asks_of_the_past(args) else answer
 
 
 def list_(args: argparse.Namespace) -> Answer:
@@ -53,15 +59,19 @@ def list_(args: argparse.Namespace) -> Answer:
         chosen["project_id"] = None
     elif args.project is not None:
         chosen["project_id"] = args.project
-    with open_for_reading(args) as ledger:
-        found = ledger.list_tasks(
+    found, moment = as_of(
+        args,
+        lambda ledger, when: ledger.list_tasks(
             status=args.status,
             limit=args.limit,
             offset=args.offset,
             include_deleted=args.include_deleted,
             **chosen,
-        )
-    return _answer_list(found, args.offset)
+            **when,
+        ),
+    )
+    answer = _answer_list(found, args.offset)
+    return answer._replace(data={**answer.data, **moment}) if asks_of_the_past(args) else answer
 
 
 def next_(args: argparse.Namespace) -> Answer:

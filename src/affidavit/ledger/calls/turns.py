@@ -11,8 +11,10 @@ from affidavit.ledger.inputs import REQUIRED, read_input
 from affidavit.ledger.observed import (
     ListTurns,
     RetractTurn,
+    SumUsage,
     Turn,
     UpsertTurn,
+    Usage,
     check_usage,
     read_uuid,
     read_uuids,
@@ -81,6 +83,17 @@ class Turns(Handle):
         return self._read_at(
             as_of, as_of_index, lambda reader, moment: turns.get_turn(reader, turn_id, moment)
         )
+
+    def usage(
+        self, by: str = "model", since_ms: int | None = None, until_ms: int | None = None
+    ) -> list[Usage]:
+        """What turns and tool calls used, added up by `model`, `session` or `day` (UTC)."""
+        wanted = read_input(SumUsage, {"by": by, "since_ms": since_ms, "until_ms": until_ms})
+        rows = self._read(lambda reader: reader.usage(wanted.by, wanted.since_ms, wanted.until_ms))
+        sums: dict[str | None, dict[str, int]] = {}
+        for key, name, total in rows:
+            sums.setdefault(key, {})[name] = total
+        return [Usage(key, counts) for key, counts in sums.items()]
 
     def list_turns(
         self,

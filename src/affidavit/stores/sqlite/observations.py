@@ -11,6 +11,12 @@ from affidavit.core.views import View
 from affidavit.ledger.ports import Listing
 
 _ALWAYS: Final = 2**62
+_DAY: Final = "strftime('%Y-%m-%d', {time} / 1000, 'unixepoch')"
+# Where usage stands: the table, its time, and what must hold of a row.
+_USING: Final = (
+    ("conversation_turns", "created_at_ms", "retracted = 0"),
+    ("tool_calls", "started_at_ms", "late = 0"),
+)
 
 
 @cache
@@ -63,6 +69,25 @@ class Observations:
         sql = f"SELECT * FROM {view.table} WHERE log_index = ?"
         found = self._execute(sql, (index,)).fetchone()
         return None if found is None else view.row._make(found)
+
+    def usage(
+        self, by: str, since_ms: int | None, until_ms: int | None
+    ) -> list[tuple[str | None, str, int]]:
+        """Counts of what is in force, added up by model, session or day: key, count, total."""
+        key = {"model": "model", "session": "session_id"}.get(by, _DAY)
+        facts = " UNION ALL ".join(
+            f"SELECT {key.format(time=time)} AS key, usage FROM {table} WHERE {time} >= ? AND"
+            f" {time} < ? AND superseded_by IS NULL AND usage IS NOT NULL AND {holds}"
+            for table, time, holds in _USING
+        )
+        sql = (
+            f"SELECT facts.key, counts.key, sum(counts.value) FROM ({facts}) AS facts,"
+            " json_each(facts.usage) AS counts GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        since, until = -_ALWAYS if since_ms is None else since_ms, until_ms
+        span = [since, _ALWAYS if until is None else until]
+        found: list[tuple[str | None, str, int]] = self._execute(sql, span * 2).fetchall()
+        return found
 
     def at_of(self, index: int) -> int:
         """The time of an entry."""
