@@ -26,11 +26,12 @@ from affidavit.apps.signer.server import SignerServer
 from affidavit.apps.signing_files import GuardFolder, KeyFolder
 from affidavit.core.checkpoint import TreeHead, check_checkpoint, parse_checkpoint
 from affidavit.core.merkle import LeafTree, leaf_hash, prove_consistency, tree_root
-from affidavit.core.note import parse_verifier_key
+from affidavit.core.note import SigningKey, parse_verifier_key
 from affidavit.errors import ConflictError, InputError, IntegrityViolation, StoreError
 
 ORIGIN = "log.example"
 LEAVES = [leaf_hash(bytes([n])) for n in range(40)]
+KEY = SigningKey(ORIGIN, bytes(32)).verifier
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +158,26 @@ def test_a_key_of_another_name_or_place_does_not_sign(start):
     with pytest.raises(ConflictError) as caught:
         signer.make(ORIGIN)
     assert caught.value.code == "ERR_KEY_LIMIT"
+
+
+def test_nobody_fills_the_disk_of_the_signer(start, tmp_path, monkeypatch):
+    signer = start()
+    folder = tmp_path / "signer"
+    for number in range(20):
+        with pytest.raises(InputError):
+            signer.sign(TreeHead(f"x{number}", 1, LEAVES[0]), [KEY], prover(1))
+    assert not folder.exists()
+    monkeypatch.setattr("affidavit.apps.signer.desk.ALL_KEYS_MAX", 3)
+    keys = [signer.make(f"y{number}") for number in range(3)]
+    with pytest.raises(ConflictError):
+        signer.make("y4")
+    monkeypatch.setattr("affidavit.apps.signing_files.EVIDENCE_MAX", 5)
+    origin = keys[0].name
+    signer.sign(TreeHead(origin, 20, tree_root(LEAVES[:20])), [keys[0]], prover(20))
+    for number in range(12):
+        with pytest.raises(IntegrityViolation):
+            signer.sign(TreeHead(origin, 30 + number, LEAVES[0]), [keys[0]], lambda _: LEAVES[:3])
+    assert len(list(folder.rglob("evidence/*"))) == 5
 
 
 def test_a_user_who_is_not_on_the_list_is_hung_up_on(start, tmp_path):

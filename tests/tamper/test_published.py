@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import shutil
 import threading
 from functools import partial
@@ -127,6 +128,13 @@ def test_a_file_that_is_gone_is_missing_and_no_violation(publish, folder):
     (folder / "checkpoint").unlink()
     with pytest.raises(CannotVerify):
         verdict(folder, trust)
+
+
+def test_a_pipe_instead_of_a_file_keeps_nobody_waiting(publish, folder):
+    trust = publish(1)
+    (folder / "tile/0/000.p/3").unlink()
+    os.mkfifo(folder / "tile/0/000.p/3")
+    assert verdict(folder, trust).verdict == UNVERIFIED
 
 
 def test_an_older_checkpoint_is_verified_when_its_partial_tiles_are_gone(publish, folder):

@@ -27,6 +27,7 @@ from affidavit.stores.sqlite.files import make_folder, sync_folder
 LOCK_WAIT_S: Final = 60.0
 # A caller who only wants his session sealed does not wait for who was stopped while signing.
 HURRY_S: Final = 2.0
+EVIDENCE_MAX: Final = 1_000
 
 
 class KeyFolder:
@@ -64,11 +65,11 @@ class KeyFolder:
             sync_folder(path.parent)
         return key.verifier
 
-    def count(self, origin: str) -> int:
-        """How many keys there are for an origin."""
+    def count(self, origin: str | None = None) -> int:
+        """How many keys there are, for an origin or for all."""
         folder = self._find_folder()
         with told(folder):
-            return sum(1 for _ in folder.glob(f"{_hash(origin)}.*.key"))
+            return sum(1 for _ in folder.glob(f"{_hash(origin) if origin else '*'}.*.key"))
 
     def sign(self, head: TreeHead, keys: Sequence[VerifierKey], prove: ProveGrowth) -> bytes:
         """The checkpoint with a signature by each of these keys."""
@@ -122,7 +123,8 @@ class Guard:
         place = self._path.parent / "evidence" / name
         with told(place):
             make_folder(place.parent)
-            if not place.exists():
+            # Whoever may ask for signatures must not fill the disk with refusals.
+            if not place.exists() and sum(1 for _ in place.parent.iterdir()) < EVIDENCE_MAX:
                 _replace(place, data)
         return str(place)
 

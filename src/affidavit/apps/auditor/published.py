@@ -47,8 +47,11 @@ class Folder:
 
     def read(self, path: str, bytes_max: int) -> bytes | None:
         """A file; the paths asked for are those of tiles, never what somebody wrote."""
+        target = self._folder / path
         try:
-            with (self._folder / path).open("rb") as file:
+            if not target.is_file():  # a pipe, say, would keep us waiting for ever
+                return None
+            with target.open("rb") as file:
                 return _read(file, bytes_max, path)
         except (FileNotFoundError, NotADirectoryError):
             return None

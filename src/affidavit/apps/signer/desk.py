@@ -10,7 +10,7 @@ It believes nothing it is told: the proof is checked against what this user reme
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from affidavit.apps.signer.messages import AnyQuestion, HasKey, Last, MakeKey, Sign
 from affidavit.apps.signing_files import Guard, GuardFolder, KeyFolder
@@ -21,6 +21,7 @@ from affidavit.core.note import is_key_name, parse_verifier_key
 from affidavit.errors import ConflictError, IntegrityViolation, invalid
 
 KEYS_MAX: Final = 16
+ALL_KEYS_MAX: Final = 4_096
 
 
 class Desk:
@@ -38,16 +39,23 @@ class Desk:
             raise invalid("origin", f"{question.origin!r:.100} is no name of a key")
         if isinstance(question, MakeKey):
             return {"vkey": self._make(question)}
+        # Nothing is kept for an origin without a key, so that keys bound what anybody can fill.
+        if not self._keys.count(question.origin):
+            return {"note": None} if isinstance(question, Last) else self._refuse_keys()
         with self._guards.hold(question.origin, patient=False) as guard:
             note = guard.read()
             if isinstance(question, Last):
                 return {"note": None if note is None else note.decode()}
             return self._sign(guard, note, question)
 
+    def _refuse_keys(self) -> NoReturn:
+        raise invalid("vkeys", "not all of them are keys of this origin that are kept here")
+
     def _make(self, question: MakeKey) -> str:
-        if self._keys.count(question.origin) >= KEYS_MAX:
+        count, total = self._keys.count(question.origin), self._keys.count()
+        if count >= KEYS_MAX or total >= ALL_KEYS_MAX:
             raise ConflictError(
-                f"there are {KEYS_MAX} keys for {question.origin} already",
+                f"there are {count} keys for {question.origin} already, and {total} in all",
                 code="ERR_KEY_LIMIT",
                 hint="Look why so many were asked for; take unused key files away.",
             )
@@ -62,7 +70,7 @@ class Desk:
             _check_grown(guard, note, last, head, asked)
         keys = [parse_verifier_key(vkey) for vkey in asked.vkeys]
         if not all(key.name == head.origin and self._keys.has(key) for key in keys):
-            raise invalid("vkeys", "not all of them are keys of this origin that are kept here")
+            self._refuse_keys()
         signed = self._keys.sign(head, keys, lambda _: ())
         guard.write(signed)
         return {"note": signed.decode()}
