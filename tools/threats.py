@@ -48,11 +48,12 @@ def caught() -> Iterator[str]:
         told = attacks + [_said(test) for test in _tests(tree) if not _is_open(test)]
         if told:
             about = (ast.get_docstring(tree) or "").split("\n")[0].rstrip(".")
-            yield f"- **`tests/tamper/{name}`** ({about}): {'; '.join(told)}."
+            # Parted by empty lines, so that two changes of two lines can be merged.
+            yield f"- **`tests/tamper/{name}`** ({about}): {'; '.join(told)}.\n"
 
 
 def not_caught() -> Iterator[str]:
     """Every attack that nothing in the file shows; the test holds that the report says so."""
     for name, tree in _trees():
         for test in filter(_is_open, _tests(tree)):
-            yield f"- {_said(test)} (`{name}`)"
+            yield f"- {_said(test)} (`{name}`)\n"

@@ -53,6 +53,12 @@ def test_whoever_signed_it_needs_no_key_named(cli, evidence):
     assert "not checked  no witness was asked for" in ran.out
 
 
+def test_evidence_is_read_from_standard_input(cli, evidence):
+    assert cli("verify", "-", stdin=evidence.read_bytes()).code == 0
+    assert cli("pin", "-", stdin=cli("checkpoint").out.encode()).code == 0
+    assert cli("verify", "-", stdin=b"anything").code == 2
+
+
 def test_a_stranger_needs_the_key(cli, evidence, elsewhere):
     key = vkey(cli)
     elsewhere()

@@ -11,6 +11,7 @@ from hashlib import sha256
 import pytest
 
 from affidavit.core.bundle import Scope, Shown
+from affidavit.core.canonical import encode_restricted
 from affidavit.core.canonical import encode_string as quote
 from affidavit.core.session import chain_hash, content_hash
 from tamper.evidence_kit import (
@@ -24,6 +25,7 @@ from tamper.evidence_kit import (
     payloads_of,
     range_file,
     session_file,
+    task_file,
     told,
 )
 
@@ -174,3 +176,47 @@ def test_kinds_of_a_later_version_are_counted_and_not_judged():
 
 def test_an_honest_range_is_verified():
     assert judge(range_file(ForgedLog(ENTRIES))).verdict == "verified"
+
+
+ODD = (
+    None, True, 0, -1, 2**53 - 1, "", "x", [], [[]], {}, {"a": {}}, ["0" * 64], "0" * 64,
+    {"bytes": 1, "commit": "0" * 64}, {"bytes": "x", "commit": 5}, [[1, "intent"]], [[1]],
+)  # fmt: skip
+
+
+def hostile_entries():
+    """Every entry with every key of it, and of its body, as something else."""
+    for index, text in enumerate(ENTRIES):
+        value = json.loads(text)
+        places = [(value, key) for key in value] + [(value["body"], key) for key in value["body"]]
+        for holder, key in places:
+            honest = holder[key]
+            for odd in ODD:
+                holder[key] = odd
+                yield index, encode_restricted(value)
+            holder[key] = honest
+
+
+def judge_hostile(every):
+    judged = 0
+    for number, (index, raw) in enumerate(hostile_entries()):
+        if number % every:
+            continue
+        log = ForgedLog([*ENTRIES[:index], raw, *ENTRIES[index + 1 :]])
+        for make in (range_file, session_file, task_file):
+            try:
+                data = make(log)
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue  # whoever forges cannot even describe such a session
+            assert judge(data).verdict in ("verified", "violation")
+            judged += 1
+    return judged
+
+
+def test_nothing_that_an_entry_may_hold_crashes_the_verifier():
+    assert judge_hostile(17) > 200
+
+
+@pytest.mark.long
+def test_nothing_at_all_that_an_entry_may_hold_crashes_the_verifier():
+    assert judge_hostile(1) > 5_000
