@@ -161,11 +161,11 @@ def test_a_client_that_vanishes_in_a_call_leaves_a_whole_ledger(path: str) -> No
     assert process.stdout is not None
     process.stdout.close()
     process.stdin.close()
-    process.wait(timeout=10)
+    assert process.stderr is not None
+    assert (process.wait(timeout=10), process.stderr.read()) == (0, b"")
     with affidavit.open(path) as ledger:
         assert ledger.verify().valid
         assert ledger.record_thought(**SAID).content == "because"
-    assert process.stderr is not None
     process.stderr.close()
 
 

@@ -97,6 +97,8 @@ def run(service: Service, close: Callable[[], None]) -> None:
     """Serve until stdin ends or SIGTERM or SIGINT comes; then `close`, and leave."""
     try:
         anyio.run(_serve, make_server(service), close)
+    except* BrokenPipeError:
+        pass  # the client is gone; what it asked for is done
     finally:
         close()
 
