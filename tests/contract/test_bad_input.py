@@ -443,6 +443,8 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     },
     "retain": {},
     "overdue": {},
+    "size": {},
+    "compare_sessions": {"session_id": required(NAME), "other_id": required(NAME)},
     "search": {
         "query": required(NOTE),
         "kind": NAME,
@@ -562,6 +564,7 @@ def good_call(ledger, name, task):
         "query": {"sql": "SELECT 1"},
         "on_change": {"kind": "turn", "callback": print},
         "search": {"query": "x"},
+        "compare_sessions": {"session_id": "s1", "other_id": "s2"},
         "set_retention": {"kind": "turn", "days": 1},
         "plan_erasure": {"matching": "x"},
         "erase": {"by": "x", "matching": "never said"},

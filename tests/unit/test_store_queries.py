@@ -24,6 +24,7 @@ WHOLE = {
     "erasures_viewed": "every erasure is wanted",
     "forget_inputs": "every key is looked at, in an erasure",
     "calls_that_wrote": "every call is looked at, before an erasure",
+    "log_bytes": "all bytes are wanted",
     "head": "stops at the first row, from the end",
     "idle_sessions": "every session that is not ended, by the index of those",
     "erasures": "walks the log, only when a text is gone that an export must account for",

@@ -208,6 +208,13 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=500)] = 20
 
 
+class CompareSessions(Struct, frozen=True, forbid_unknown_fields=True):
+    """Two sessions to compare."""
+
+    session_id: Name
+    other_id: Name
+
+
 class Retain(Struct, frozen=True, forbid_unknown_fields=True):
     """How long texts of a kind are to be kept."""
 

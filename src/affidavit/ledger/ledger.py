@@ -15,6 +15,7 @@ from affidavit.ledger.calls.changes import Changes
 from affidavit.ledger.calls.decisions import Decisions
 from affidavit.ledger.calls.erasing import Erasing
 from affidavit.ledger.calls.exports import Exports
+from affidavit.ledger.calls.inspecting import Inspecting
 from affidavit.ledger.calls.log import Log
 from affidavit.ledger.calls.proof import Proof
 from affidavit.ledger.calls.proposals import Proposals
@@ -41,6 +42,7 @@ class Ledger(
     Exports,
     Erasing,
     Searching,
+    Inspecting,
     Signing,
     Retaining,
     Turns,

@@ -178,6 +178,40 @@ class Erasure(Result, frozen=True):
     scrub: str
 
 
+class NounSize(Result, frozen=True):
+    """How much the entries about one thing take, in the log and as texts beside it."""
+
+    noun: str
+    entries: int
+    log_bytes: int
+    text_bytes: int
+
+
+class Size(Result, frozen=True):
+    """What takes the space; without a rate the ledger is younger than an hour."""
+
+    entries: int
+    log_bytes: int
+    nouns: tuple[NounSize, ...]
+    file_bytes: int
+    wal_bytes: int
+    search_bytes: int
+    span_us: int
+    year_bytes: int | None
+
+
+class Step(Result, frozen=True):
+    """A step of two sessions: `=` alike, `~` with other texts, `-` and `+` in one of them alone."""
+
+    how: str
+    kind: str
+    what: str
+    index: int | None
+    other_index: int | None
+    texts: dict[str, str | None]
+    other_texts: dict[str, str | None]
+
+
 class Retained(Result, frozen=True):
     """What was erased because it was too old, by kind."""
 

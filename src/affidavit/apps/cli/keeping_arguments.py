@@ -11,10 +11,37 @@ RETAINED: Final = ("tool_call", "turn", "proposal")
 
 
 def add_keeping(commands: Commands) -> None:
-    """`affidavit search`, `erase` and `retain`."""
+    """`affidavit search`, `size`, `tail`, `diff`, `erase` and `retain`."""
     _add_search(commands)
+    _add_looks(commands)
     _add_erase(commands)
     _add_retain(commands)
+
+
+def _add_looks(commands: Commands) -> None:
+    add_command(
+        commands,
+        "size",
+        "inspecting:size",
+        "show what takes the space, and what a year at this rate will take",
+    )
+    parser = add_command(
+        commands, "tail", "inspecting:tail", "print the newest facts, and others as they come"
+    )
+    parser.add_argument("--follow", "-f", action="store_true", help="go on until interrupted")
+    parser.add_argument(
+        "--lines", "-n", type=int, default=10, metavar="N", help="begin so many before the end (10)"
+    )
+    parser.add_argument("--jsonl", action="store_true", help="a line of JSON for each fact")
+    parser = add_command(
+        commands,
+        "diff",
+        "inspecting:diff",
+        "compare two sessions step by step",
+        "Marks what is alike (=), what has other texts (~), and what only one of them has (- +).",
+    )
+    parser.add_argument("first", metavar="S1", help="one session's id")
+    parser.add_argument("second", metavar="S2", help="the other's")
 
 
 def _add_retain(commands: Commands) -> None:

@@ -17,6 +17,9 @@ SELECT log_index, entry, leaf_hash FROM log WHERE log_index >= ? AND log_index <
 -- name: count_entries_holding
 SELECT count(*) FROM log WHERE instr(entry, ?) > 0;
 
+-- name: log_bytes
+SELECT coalesce(sum(length(entry)), 0) FROM log;
+
 -- name: turn_indices
 SELECT log_index FROM conversation_turns WHERE id = ?;
 

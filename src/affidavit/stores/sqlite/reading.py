@@ -153,6 +153,21 @@ class SqliteReader(Observations):
                 found += [index for (index,) in self._execute(sql, (before_us, limit))]
         return sorted(found)[:limit]
 
+    def log_bytes(self) -> int:
+        """How many bytes all entries have."""
+        return int(self._one("log_bytes")[0])
+
+    def view_bytes(self, table: str) -> tuple[int, int, int]:
+        """How many entries have a row here, and the bytes of these entries and of their texts."""
+        view = next(one for one in VIEWS if one.table == table)
+        names = {payload_column(one) for kind in view.kinds for one in text_columns(kind)}
+        texts = "".join(f" + coalesce(length(CAST(v.{name} AS BLOB)), 0)" for name in sorted(names))
+        row = self._execute(
+            f"SELECT count(*), coalesce(sum(length(log.entry)), 0), coalesce(sum(0{texts}), 0) "
+            f"FROM {table} AS v JOIN log ON log.log_index = v.log_index"
+        ).fetchone()
+        return row[0], row[1], row[2]
+
     def turn_indices(self, turn_id: str) -> list[int]:
         """Every version of a turn."""
         return [index for (index,) in self._all("turn_indices", turn_id)]

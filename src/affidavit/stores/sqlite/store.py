@@ -287,7 +287,11 @@ class SqliteStore:
             "writers_waiting": self._queue.waiting_count,
         }
         if self.location != files.MEMORY:
-            for name, suffix in (("file_bytes", ""), ("wal_bytes", "-wal")):
+            for name, suffix in (
+                ("file_bytes", ""),
+                ("wal_bytes", "-wal"),
+                ("search_bytes", ".search"),
+            ):
                 with contextlib.suppress(OSError):
                     facts[name] = Path(self.location + suffix).stat().st_size
             with contextlib.suppress(OSError):
