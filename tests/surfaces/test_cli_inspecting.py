@@ -10,8 +10,9 @@ from affidavit.apps import wiring
 HOUR_US = 3_600_000_000
 
 
-def session(cli, name, *texts):
-    cli("session", "start", "--intent", "compare", "--id", name)
+def session(cli, path, name, *texts):
+    with affidavit.open(path) as ledger:
+        ledger.start_session(intent="compare", session_id=name)
     for text in texts:
         cli.record(text, "--session", name)
 
@@ -55,9 +56,9 @@ def test_the_tail_follows_what_another_process_writes(cli, path):
         following.terminate()
 
 
-def test_two_sessions_beside_each_other(cli):
-    session(cli, "one", "alike", "said so", "only here")
-    session(cli, "two", "alike", "said otherwise")
+def test_two_sessions_beside_each_other(cli, path):
+    session(cli, path, "one", "alike", "said so", "only here")
+    session(cli, path, "two", "alike", "said otherwise")
     done = cli("diff", "one", "two")
     assert done.out.splitlines()[-1] == (
         "2 alike, 1 with other texts, 1 only in the first, 0 only in the second"
