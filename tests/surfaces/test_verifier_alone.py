@@ -91,6 +91,14 @@ def test_it_catches_a_change_and_refuses_what_is_no_evidence(run, evidence):
     assert run("none", "--key", "nonsense").returncode == 2
 
 
+def test_it_checks_a_published_log(run, evidence, ledger, tmp_path):
+    _, key = evidence
+    ledger.publish(str(tmp_path / "published"))
+    done = run(str(tmp_path / "published"), "--key", key)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("VERIFIED: ")
+
+
 def test_it_is_built_the_same_each_time(pyz, tmp_path):
     again = tmp_path / "again.pyz"
     subprocess.run([sys.executable, ROOT / "tools/build_pyz.py", again], check=True)

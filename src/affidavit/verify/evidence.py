@@ -8,7 +8,7 @@ a claim, compared at the end with what entries and checkpoint say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from affidavit.core.bundle import (
@@ -35,6 +35,8 @@ from affidavit.verify.contents import check_payloads
 from affidavit.verify.findings import Finding, Findings
 from affidavit.verify.passage import check_passage
 from affidavit.verify.trust import NOBODY, Trust, claimed_keys, judge_checkpoint, render_seen
+
+Progress = Callable[[int, int], None]
 
 VERIFIED: Final = "verified"
 CONSISTENT: Final = "consistent, not authenticated"
@@ -69,7 +71,9 @@ class EvidenceReport(NamedTuple):
         }
 
 
-def verify_evidence(data: bytes, trust: Trust = NOBODY) -> EvidenceReport:
+def verify_evidence(
+    data: bytes, trust: Trust = NOBODY, progress: Progress | None = None
+) -> EvidenceReport:
     """Check all that an evidence file shows."""
     findings = Findings()
     try:
@@ -81,7 +85,7 @@ def verify_evidence(data: bytes, trust: Trust = NOBODY) -> EvidenceReport:
     standing = judge_checkpoint(found, trust, findings)
     unchecked = [*standing.unchecked, *_check_claimed_keys(evidence.policy, found, findings)]
     _check_manifest(manifest, found.claims, files, findings)
-    believed = _check_entries(evidence, found.claims, findings)
+    believed = _check_entries(evidence, found.claims, findings, progress)
     checked = {"signatures": sum(who.startswith("key") for who in standing.vouchers)}
     checked |= {"entries": len(believed.entries)}
     check_payloads(evidence, believed.entries, findings, checked, unchecked)
@@ -160,11 +164,15 @@ class _Believed(NamedTuple):
     is_whole: bool
 
 
-def _check_entries(evidence: Evidence, head: TreeHead, findings: Findings) -> _Believed:
+def _check_entries(
+    evidence: Evidence, head: TreeHead, findings: Findings, progress: Progress | None
+) -> _Believed:
     believed, last_at = dict[int, tuple[bytes, Entry]](), 0
     for index in sorted(evidence.proofs.keys() - evidence.entries.keys()):
         findings.add("entry_missing", index, ENTRIES, "there is a proof of it, and it is not there")
-    for index, raw in evidence.entries.items():
+    for done, (index, raw) in enumerate(evidence.entries.items()):
+        if progress is not None and not done & 1023:
+            progress(done, len(evidence.entries))
         if not _stands_in_log(index, raw, evidence, head, findings):
             continue
         try:

@@ -1,4 +1,4 @@
-"""`affidavit-verify.pyz`: check a file where nothing but Python and `cryptography` is installed."""
+"""`affidavit-verify.pyz`: checks where nothing but Python and `cryptography` is installed."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from affidavit.errors import CODES, AffidavitError
 
 
 def main(words: list[str]) -> int:
-    """Verify one file; the exit code is the verdict."""
+    """Verify what somebody gave or published; the exit code is the verdict."""
     parser = argparse.ArgumentParser(
         prog="affidavit-verify",
-        description="Check an evidence file, or a proof that a log signed two histories.",
+        description="Check an evidence file, a published log, or a proof that a log signed two "
+        "histories.",
         epilog="exit codes: 0 verified, 1 a violation, 2 wrong words, 3 not verified, 4 no access",
     )
-    parser.add_argument("file", metavar="FILE", help="what somebody gave you")
+    parser.add_argument("subject", metavar="SUBJECT", help="a file, a folder or an address")
     parser.add_argument("--json", action="store_true", help="answer with one JSON document")
     add_trust(parser)
     args = parser.parse_args(words)
     try:
-        check = check_published if is_published(args.file) else check_file
-        answer = check(args.file, trust_of(args))
+        check = check_published if is_published(args.subject) else check_file
+        answer = check(args.subject, trust_of(args))
     except AffidavitError as error:
         show_error(error, as_json=args.json)
         return CODES[error.code].exit_code

@@ -9,14 +9,15 @@ from affidavit.apps.cli.render import Answer, count
 from affidavit.core.checkpoint import UnverifiedCheckpoint
 from affidavit.core.misbehaviour import find_fork
 from affidavit.errors import IntegrityViolation
+from affidavit.verify.evidence import Progress
 from affidavit.verify.findings import Findings
 from affidavit.verify.trust import Trust, judge_checkpoint
 
 
-def check_file(path: str, trust: Trust) -> Answer:
+def check_file(path: str, trust: Trust, progress: Progress | None = None) -> Answer:
     """The verdict over a file; where it shows a fork, the proof of that is kept."""
     data = read_evidence(path)
-    report = verify_data(data, path, trust)
+    report = verify_data(data, path, trust, progress)
     forks = []
     if report.scope is not None and any(one.code == "fork" for one in report.findings):
         forks = keep_forks(checkpoint_in(data, path), (*trust.pinned, *trust.kept))

@@ -11,7 +11,7 @@ from affidavit.core.bundle import CHECKPOINT
 from affidavit.core.checkpoint import UnverifiedCheckpoint, parse_checkpoint
 from affidavit.core.note import NOTE_BYTES_MAX
 from affidavit.errors import InputError, StoreError
-from affidavit.verify.evidence import EvidenceReport, verify_evidence
+from affidavit.verify.evidence import EvidenceReport, Progress, verify_evidence
 from affidavit.verify.misbehaviour import verify_misbehaviour
 from affidavit.verify.trust import Trust
 
@@ -71,10 +71,12 @@ def checkpoint_in(data: bytes, path: str) -> UnverifiedCheckpoint:
         ) from None
 
 
-def verify_data(data: bytes, path: str, trust: Trust) -> EvidenceReport:
+def verify_data(
+    data: bytes, path: str, trust: Trust, progress: Progress | None = None
+) -> EvidenceReport:
     """The verdict over an evidence file, or over a proof that a log forked."""
     if is_archive(data):
-        return verify_evidence(data, trust)
+        return verify_evidence(data, trust, progress)
     if data.startswith(b"{"):
         return verify_misbehaviour(data, trust)
     raise InputError(

@@ -54,7 +54,8 @@ def verify(args: argparse.Namespace) -> Answer:
     if args.subject is not None:
         if not wiring.is_open(args.subject) and is_evidence(args.subject):
             _refuse_chains(args)
-            return check_file(args.subject, trust)
+            with _shown() as bar:
+                return check_file(args.subject, trust, bar)
         if getattr(args, "ledger", None) is not None:
             raise invalid("subject", "a ledger is named twice", hint="Leave --ledger out.")
         args.ledger = args.subject
