@@ -13,11 +13,14 @@ import pytest
 from affidavit.core.bundle import Scope, Shown
 from affidavit.core.canonical import encode_restricted
 from affidavit.core.canonical import encode_string as quote
+from affidavit.core.note import SigningKey
 from affidavit.core.session import chain_hash, content_hash
 from tamper.evidence_kit import (
     ENDED,
     ENTRIES,
+    KEY,
     SEAL,
+    STRANGER,
     ForgedLog,
     change_entry,
     entry,
@@ -162,6 +165,21 @@ def test_a_seal_that_counts_otherwise_is_told(claim, value):
 def test_a_whole_session_tells_a_record_numbered_otherwise():
     report = judge(session_file(ForgedLog(rewritten(4, session_seq=7))))
     assert ("chain_broken", 4, f"{LINES} thought_records.session_seq") in told(report)
+
+
+def test_a_key_that_signs_behind_its_own_end_is_told():
+    retired = entry(12, "key.retired", vkey=str(KEY.verifier), by=None, reason=None)
+    data = range_file(ForgedLog(appended(retired)), 0, 13)
+    report = judge(data)
+    assert (report.verdict, told(report)) == ("violation", [("signature_bad", 12, "checkpoint")])
+    other = entry(12, "key.retired", vkey=str(STRANGER.verifier), by=None, reason=None)
+    assert judge(range_file(ForgedLog(appended(other)), 0, 13)).verdict == "verified"
+
+
+def test_a_whole_log_signed_under_another_name_is_told():
+    other = SigningKey("other.example", KEY.secret)
+    report = judge(range_file(ForgedLog(ENTRIES, other)), other.verifier)
+    assert told(report) == [("signature_bad", None, "checkpoint")]
 
 
 def test_kinds_of_a_later_version_are_counted_and_not_judged():

@@ -34,6 +34,7 @@ from affidavit.errors import AffidavitError, InputError, IntegrityViolation
 from affidavit.verify.contents import check_payloads
 from affidavit.verify.findings import Finding, Findings
 from affidavit.verify.passage import check_passage
+from affidavit.verify.signers import check_name, check_signers
 from affidavit.verify.trust import NOBODY, Trust, claimed_keys, judge_checkpoint, render_seen
 
 Progress = Callable[[int, int], None]
@@ -86,6 +87,8 @@ def verify_evidence(
     unchecked = [*standing.unchecked, *_check_claimed_keys(evidence.policy, found, findings)]
     _check_manifest(manifest, found.claims, files, findings)
     believed = _check_entries(evidence, found.claims, findings, progress)
+    check_signers(believed.entries, found.claims, standing.vouchers, findings)
+    check_name(believed.entries, evidence.scope, found.claims, findings)
     checked = {"signatures": sum(who.startswith("key") for who in standing.vouchers)}
     checked |= {"entries": len(believed.entries)}
     check_payloads(evidence, believed.entries, findings, checked, unchecked)
