@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,13 @@ import affidavit
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long rounds too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No test makes a key or a guard in this user's own home, nor finds one there."""
+    home = tempfile.mkdtemp(prefix="affidavit-home-")
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+    os.environ["AFFIDAVIT_HOME"] = home
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
