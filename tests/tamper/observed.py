@@ -1,4 +1,4 @@
-"""What an episode of the history observes: turns, tool calls and proposals in every state."""
+"""What an episode of the history observes: turns, tool calls, proposals, and how they came in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SPACE = UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 
 
 def observe(ledger: Any, name: str) -> int:
-    """Every kind of turn, tool call and proposal; how many entries that made."""
+    """Every kind of turn, tool call, proposal and capture; how many entries that made."""
     before = len(ledger)
 
     def uid(what: str) -> str:
@@ -18,6 +18,7 @@ def observe(ledger: Any, name: str) -> int:
     _talk(ledger, name, uid)
     _call(ledger, name, uid)
     _propose(ledger, name, uid)
+    _capture(ledger, name)
     return len(ledger) - before
 
 
@@ -89,3 +90,15 @@ def _propose(ledger: Any, name: str, uid: Any) -> None:
     ledger.revert_proposal(whole, f"def{name}")
     ledger.decide_proposal(create("denied", 0.25), "denied", "émile", "No.")
     create("pending", 1.0)
+
+
+def _capture(ledger: Any, name: str) -> None:
+    session = {"session_id": f"{name}-silent"}
+    ledger.link_session(f"{name}-silent", f"client-{name}", f"run {name}")
+    ledger.link_session(f"{name}-silent", f"client-{name}", f"résumé {name}")
+    digest = f"{ord(name):064x}"
+    ledger.start_capture("hook", f"client-{name}", version=f"2.{ord(name)}", **session)
+    ledger.start_capture(f"proxy-{name}", "other", settings_sha256=digest)
+    ledger.stop_capture("hook", f"client-{name}", count=ord(name), **session)
+    ledger.note_dropped(f"hook-{name}", ord(name), 5 + ord(name), 7_000 + ord(name))
+    ledger.note_dropped("proxy", 1, 8, 9)

@@ -159,6 +159,14 @@ _tool_call_finish = {
     "error_msg": _payload_or_null,
     "usage": _usage_or_null,
 }
+_capture = {
+    "channel": is_name,
+    "source": is_name,
+    "version": _name_or_null,
+    "session_id": _name_or_null,
+    "settings_sha256": _digest_or_null,
+    "count": _or_null(is_count),
+}
 _proposal_move = {
     "request_id": is_name,
     "session_id": _name_or_null,
@@ -199,6 +207,7 @@ BODIES: Final[dict[str, dict[str, Callable[[Any], bool]]]] = {
         "project": _name_or_null,
         "model": _name_or_null,
     },
+    "session.linked": {"session_id": is_name, "source": is_name, "external_id": is_name},
     "session.sealed": {
         "session_id": is_name,
         "root": is_digest,
@@ -299,6 +308,14 @@ BODIES: Final[dict[str, dict[str, Callable[[Any], bool]]]] = {
         "decision": _one_of(*DECISIONS),
         "by": is_name,
         "reason": _payload_or_null,
+    },
+    "capture.started": _capture,
+    "capture.stopped": _capture,
+    "events.dropped": {
+        "channel": is_name,
+        "count": is_count,
+        "from_ms": _is_whole,
+        "to_ms": _is_whole,
     },
     "payload.erased": {
         "fields": _is_field_list,

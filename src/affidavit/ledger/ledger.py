@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from affidavit.ledger.calls.captures import Captures
 from affidavit.ledger.calls.changes import Changes
 from affidavit.ledger.calls.decisions import Decisions
 from affidavit.ledger.calls.erasing import Erasing
@@ -48,6 +49,7 @@ class Ledger(
     Turns,
     ToolCalls,
     Proposals,
+    Captures,
     Transactions,
     Changes,
 ):

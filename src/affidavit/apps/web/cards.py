@@ -179,6 +179,10 @@ _TELL: Final[dict[str, Callable[[Mapping[str, Any]], _Told]]] = {
     "proposal.applied": _always("Edit applied", "tool", "by", ("commit_hash",)),
     "proposal.reverted": _always("Edit reverted", "tool", "by", ("commit_hash",)),
     "approval.decided": _said("tool", "Tool call {}", "decision", "by", "call_id"),
+    "session.linked": _always("Session linked", "session", None, ("source", "external_id")),
+    "capture.started": _said("session", "Recording began: {}", "channel", "source", "version"),
+    "capture.stopped": _said("session", "Recording ended: {}", "channel", "source", "count"),
+    "events.dropped": _said("plain", "Events lost: {}", "count", "channel", "from_ms", "to_ms"),
     "setting.changed": _always("Setting changed", "plain", "by", ("name", "old", "new")),
 }
 

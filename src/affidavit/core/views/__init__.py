@@ -18,6 +18,14 @@ from typing import Any, Final, NamedTuple
 from affidavit.core.entry import Entry
 from affidavit.core.kinds import PAYLOAD_FIELDS
 from affidavit.core.views.calls import CallRow, call_row
+from affidavit.core.views.captures import (
+    CaptureRow,
+    DroppedRow,
+    LinkRow,
+    capture_row,
+    dropped_row,
+    link_row,
+)
 from affidavit.core.views.erasures import ErasureRow, erasure_row
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
 from affidavit.core.views.proposals import ProposalRow, find_proposal_misfit, proposal_row
@@ -127,6 +135,18 @@ VIEWS: Final = (
     View(
         ApprovalRow, "approvals", "approvals", ("approval.decided",),
         lambda index, entry, payloads, _: approval_row(index, entry, payloads),
+    ),
+    View(
+        LinkRow, "session_links", "links", ("session.linked",),
+        lambda index, entry, _, __: link_row(index, entry),
+    ),
+    View(
+        CaptureRow, "captures", "captures", ("capture.started", "capture.stopped"),
+        lambda index, entry, _, __: capture_row(index, entry),
+    ),
+    View(
+        DroppedRow, "dropped_events", "dropped", ("events.dropped",),
+        lambda index, entry, _, __: dropped_row(index, entry),
     ),
     View(
         ErasureRow, "erasures", "erasures", ("payload.erased",),

@@ -143,6 +143,24 @@ SELECT log_index FROM task_versions WHERE id = ? ORDER BY log_index;
 -- Who decided about a tool call, oldest first.
 SELECT * FROM approvals WHERE request_id = ? AND call_id = ? ORDER BY log_index;
 
+-- name: linked_session
+-- The session that another program's id was linked with last.
+SELECT s.* FROM session_links AS l JOIN sessions AS s ON s.session_id = l.session_id
+WHERE l.source = ? AND l.external_id = ? ORDER BY l.log_index DESC LIMIT 1;
+
+-- name: links
+SELECT * FROM session_links WHERE session_id = ? ORDER BY log_index;
+
+-- name: captures
+SELECT * FROM captures INDEXED BY idx_captures_session WHERE session_id = ? ORDER BY log_index;
+
+-- name: captures_of_all
+-- Channels that were switched on or off for everything.
+SELECT * FROM captures WHERE session_id IS NULL ORDER BY log_index;
+
+-- name: dropped
+SELECT * FROM dropped_events ORDER BY log_index;
+
 -- name: setting_changes
 -- The view only says where the log has them: a row that belongs to no entry changes no setting.
 SELECT s.log_index, log.entry FROM setting_changes AS s JOIN log ON log.log_index = s.log_index

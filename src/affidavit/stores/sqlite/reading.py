@@ -14,6 +14,7 @@ from affidavit.core.lifecycle import TERMINAL_STATES
 from affidavit.core.merkle import Digest, Node, complete_levels
 from affidavit.core.tile import TILE_HEIGHT
 from affidavit.core.views import SESSION_VIEWS, TABLES, VIEW_OF_KIND, VIEWS, text_columns
+from affidavit.core.views.captures import CaptureRow, DroppedRow, LinkRow
 from affidavit.core.views.payload import Payload, payload_column, read_payload
 from affidavit.core.views.sessions import SealRow, SessionRow
 from affidavit.core.views.tasks import TaskRow
@@ -402,6 +403,28 @@ class SqliteReader(Observations):
     def approvals(self, name: tuple[str, str]) -> list[ApprovalRow]:
         """Who decided about a tool call, oldest first."""
         return [ApprovalRow._make(row) for row in self._all("approvals", *name)]
+
+    def find_linked(self, source: str, external_id: str) -> SessionRow | None:
+        """The session that another program's id was linked with last."""
+        row = self._one("linked_session", source, external_id)
+        return row and SessionRow._make(row)
+
+    def links(self, session_id: str) -> list[LinkRow]:
+        """What other programs call a session."""
+        return [LinkRow._make(row) for row in self._all("links", session_id)]
+
+    def captures(self, session_id: str | None) -> list[CaptureRow]:
+        """Which channels were switched on and off, of a session or for everything."""
+        found = (
+            self._all("captures_of_all")
+            if session_id is None
+            else self._all("captures", session_id)
+        )
+        return [CaptureRow._make(row) for row in found]
+
+    def dropped(self) -> list[DroppedRow]:
+        """What was lost."""
+        return [DroppedRow._make(row) for row in self._all("dropped")]
 
     def erasures(self) -> list[tuple[int, Entry]]:
         """Every entry that erased payloads, oldest first."""
