@@ -110,19 +110,23 @@ def forge(path: Path) -> None:
     """One byte, changed as a careful forger would: past the guards, and with them put back."""
     chapter("3. Somebody who has the file changes one byte: 50 tries become 90")
     with contextlib.closing(sqlite3.connect(path)) as file, file:
-        name = "thought_records_refuses_update"
-        (guard,) = file.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
+        guards = file.execute(
+            "SELECT name, sql FROM sqlite_schema "
+            "WHERE tbl_name = 'thought_records' AND sql LIKE '%BEFORE UPDATE%'"
+        ).fetchall()
         try:
             file.execute("UPDATE thought_records SET content = ''")
         except sqlite3.IntegrityError as error:
             tell("guard", f"the database refuses an honest mistake: {error}")
-        file.execute(f"DROP TRIGGER {name}")
+        for name, _ in guards:
+            file.execute(f"DROP TRIGGER {name}")
         changed = file.execute(
             "UPDATE thought_records SET content = replace(content, 'of 50', 'of 90') "
             "WHERE type = 'decision'"
         )
         expect(changed.rowcount == 1, "there was not exactly one decision to change")
-        file.execute(guard)
+        for _, guard in guards:
+            file.execute(guard)
         tell("forger", "guard dropped, one byte changed, guard put back; no trace in the tables")
 
 
