@@ -7,12 +7,14 @@ answered; what was acknowledged is on disk.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable
 from typing import Any, Final, Self
 
 import anyio
+import anyio.to_thread
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
@@ -21,6 +23,7 @@ from affidavit.apps.mcp.server import make_server
 from affidavit.apps.mcp.service import Service
 
 _DRAIN_S_MAX: Final = 30
+_CHUNK_BYTES: Final = 1 << 16
 
 
 class _Asked:
@@ -93,6 +96,70 @@ class _Writing:
         self._asked.note_sent(item.message)
 
 
+class _Lines:
+    """What the client sends, line by line; a pipe is waited for without a thread's help."""
+
+    def __init__(self) -> None:
+        self._fd = os.dup(0)
+        # Whatever else reads must not take from the wire.
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        self._buffer = bytearray()
+        self._seen = 0
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        while (end := self._buffer.find(b"\n", self._seen)) < 0:
+            self._seen = len(self._buffer)
+            data = await self._read()
+            self._buffer += data
+            if not data:
+                end = len(self._buffer)
+                break
+        line = bytes(self._buffer[: end + 1])
+        del self._buffer[: end + 1]
+        self._seen = 0
+        if not line:
+            raise StopAsyncIteration
+        return line.decode(errors="replace")
+
+    async def _read(self) -> bytes:
+        try:
+            await anyio.wait_readable(self._fd)
+        except PermissionError:  # a file, which is always ready
+            return await anyio.to_thread.run_sync(os.read, self._fd, _CHUNK_BYTES)
+        return os.read(self._fd, _CHUNK_BYTES)
+
+
+class _Wire:
+    """The way to the client. What a pipe takes at once is written without a thread's help."""
+
+    def __init__(self) -> None:
+        self._fd = os.dup(1)
+        # Whatever else prints must not reach the wire.
+        os.dup2(2, 1)
+        self._text = ""
+
+    async def write(self, text: str) -> None:
+        """Keep a message until it is to be sent."""
+        self._text += text
+
+    async def flush(self) -> None:
+        """Send what was kept."""
+        data, self._text = self._text.encode(), ""
+        if len(data) <= select.PIPE_BUF and select.select((), (self._fd,), (), 0)[1]:
+            os.write(self._fd, data)
+        else:
+            await anyio.to_thread.run_sync(self._send_all, data)
+
+    def _send_all(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self._fd, data) :]
+
+
 def run(service: Service, close: Callable[[], None]) -> None:
     """Serve until stdin ends or SIGTERM or SIGINT comes; then `close`, and leave."""
     try:
@@ -107,7 +174,9 @@ async def _serve(server: Server[Any], close: Callable[[], None]) -> None:
     asked = _Asked()
     async with anyio.create_task_group() as group:
         group.start_soon(_leave_on_signal, asked, close)
-        async with stdio_server() as (read_stream, write_stream):
+        lines: Any = _Lines()
+        wire: Any = _Wire()
+        async with stdio_server(lines, wire) as (read_stream, write_stream):
             await server.run(
                 _Reading(read_stream, asked),
                 _Writing(write_stream, asked),
