@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 from collections.abc import Callable
 from typing import Any, Final, Self
 
@@ -163,17 +162,17 @@ class _Wire:
 def run(service: Service, close: Callable[[], None]) -> None:
     """Serve until stdin ends or SIGTERM or SIGINT comes; then `close`, and leave."""
     try:
-        anyio.run(_serve, make_server(service), close)
+        anyio.run(_serve, make_server(service))
     except* BrokenPipeError:
         pass  # the client is gone; what it asked for is done
     finally:
         close()
 
 
-async def _serve(server: Server[Any], close: Callable[[], None]) -> None:
+async def _serve(server: Server[Any]) -> None:
     asked = _Asked()
     async with anyio.create_task_group() as group:
-        group.start_soon(_leave_on_signal, asked, close)
+        group.start_soon(_stop_on_signal, asked, group.cancel_scope)
         lines: Any = _Lines()
         wire: Any = _Wire()
         async with stdio_server(lines, wire) as (read_stream, write_stream):
@@ -185,12 +184,11 @@ async def _serve(server: Server[Any], close: Callable[[], None]) -> None:
         group.cancel_scope.cancel()
 
 
-async def _leave_on_signal(asked: _Asked, close: Callable[[], None]) -> None:
-    """Answer what was asked, close everything, and go: the thread at stdin would wait for ever."""
+async def _stop_on_signal(asked: _Asked, serving: anyio.CancelScope) -> None:
+    """Answer what was asked, then serve no longer."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             await asked.drain()
             await anyio.sleep(0.05)  # the last answer is being written
-            close()
-            sys.stderr.flush()
-            os._exit(0)
+            serving.cancel()
+            return
