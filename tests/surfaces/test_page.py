@@ -14,8 +14,8 @@ import pytest
 from starlette.requests import Request
 
 import affidavit
+from affidavit.apps.cards import card_of
 from affidavit.apps.web import sample
-from affidavit.apps.web.cards import card_of
 from affidavit.apps.web.pages import Pages
 from affidavit.apps.web.rendering import link
 from affidavit.core.entry import Source

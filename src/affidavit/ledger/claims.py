@@ -28,10 +28,12 @@ _SHELLS: Final = frozenset(
     ("bash", "shell", "terminal", "powershell", "exec", "execute", "run_command", "execute_command")
 )
 
-_PASS = r"(?:pass(?:es|ed|ing)?|(?:are |is )?green|succeed(?:s|ed)?)"
-_BETWEEN = r"(?:\s+(?:suites?|cases?|now|all|are|is|still|have|has|in|the|again|currently|finally))*"
+_PASSING = r"(?:pass(?:es|ed|ing)?|(?:are |is )?green|succeed(?:s|ed)?)"
+_BETWEEN = (
+    r"(?:\s+(?:suites?|cases?|now|all|are|is|still|have|has|in|the|again|currently|finally))*"
+)
 _CLAIM: Final = re.compile(
-    rf"\btests?{_BETWEEN}\s+{_PASS}\b"
+    rf"\btests?{_BETWEEN}\s+{_PASSING}\b"
     rf"|\bpass(?:es|ed|ing)?\s+(?:all|every|the)\s+(?:\w+\s+){{0,3}}tests?\b"
     r"|\b\d+\s+(?:tests?\s+)?passed\b",
     re.IGNORECASE,

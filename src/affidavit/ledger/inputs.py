@@ -77,6 +77,23 @@ class ListEntries(Struct, frozen=True, forbid_unknown_fields=True):
     text_bytes_max: TextBytes = PAYLOAD_BYTES_MAX
 
 
+class TellStory(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which steps of a session to tell, and how much of each text."""
+
+    session_id: Name
+    after: Index | None = None
+    limit: Positive | None = None
+    text_bytes_max: TextBytes = PAYLOAD_BYTES_MAX
+
+
+class TraceFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which edits of a file to find."""
+
+    path: Text
+    line: Text | None = None
+    limit: Positive = TASKS_DEFAULT
+
+
 class NewestThoughts(Struct, frozen=True, forbid_unknown_fields=True):
     """How many of the newest records to list, and how much of each text."""
 

@@ -24,6 +24,7 @@ from affidavit.ledger.calls.retaining import Retaining
 from affidavit.ledger.calls.searching import Searching
 from affidavit.ledger.calls.sessions import Sessions
 from affidavit.ledger.calls.signing import Signing
+from affidavit.ledger.calls.stories import Stories
 from affidavit.ledger.calls.tasks import Tasks
 from affidavit.ledger.calls.tool_calls import ToolCalls
 from affidavit.ledger.calls.transactions import Transactions
@@ -39,6 +40,7 @@ class Ledger(
     Sessions,
     Tasks,
     Log,
+    Stories,
     Proof,
     Exports,
     Erasing,

@@ -19,6 +19,7 @@ from affidavit.apps.cli.parsing import (
     add_tool_choice,
     read_port,
 )
+from affidavit.apps.cli.story_arguments import add_stories
 
 # The same words as in the input schemas, which are too heavy to load here; a test compares them.
 THOUGHT_TYPES: Final = ("plan", "analysis", "decision", "reflection")
@@ -55,6 +56,7 @@ def build_parser() -> Parser:
     for add in (_add_init, _add_settings, _add_record, _add_thoughts, add_sessions, add_tasks):
         add(commands)
     add_observed(commands)
+    add_stories(commands)
     for add in (_add_export, _add_verify, _add_pin, add_signing, add_keeping, _add_rebuild):
         add(commands)
     for add in (_add_serve, _add_mcp, _add_doctor, _add_version):

@@ -40,7 +40,7 @@ def start(args: argparse.Namespace) -> Answer:
             idempotency_key=args.idempotency_key,
         ),
     )
-    lines = [f"Started session {one_line(started.session_id)}", *_describe(started)]
+    lines = [f"Started session {one_line(started.session_id)}", *describe_session(started)]
     return Answer(started.to_dict(), lines)
 
 
@@ -86,12 +86,13 @@ def show(args: argparse.Namespace) -> Answer:
             hint="`affidavit session list` shows the sessions.",
             field="session_id",
         )
-    lines = [f"Session {one_line(found.session_id)} is {found.state}", *_describe(found)]
+    lines = [f"Session {one_line(found.session_id)} is {found.state}", *describe_session(found)]
     data = found.to_dict()
     return Answer({**data, **moment} if asks_of_the_past(args) else data, lines)
 
 
-def _describe(one: Session) -> Iterator[str]:
+def describe_session(one: Session) -> Iterator[str]:
+    """What is known of a session as a whole."""
     ended = None if one.ended_at is None else f"{one.ended_at} ({one.end_reason})"
     return fields(
         [

@@ -15,8 +15,8 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from affidavit import __version__
+from affidavit.apps.cards import Card, all_facts, card_of
 from affidavit.apps.web import sample
-from affidavit.apps.web.cards import Card, all_facts, card_of
 from affidavit.apps.web.rendering import PAGE_HEADERS, link, render
 from affidavit.apps.web.verification import Verification
 from affidavit.core.names import PAYLOAD_BYTES_MAX

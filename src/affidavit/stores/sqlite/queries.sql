@@ -245,3 +245,12 @@ WHERE CASE WHEN tree = 0 THEN level NOT IN (8, 16, 24, 32, 40, 48, 56)
 -- name: newest_remembered
 -- The newest entry that an idempotency key stands for.
 SELECT max(last_index) FROM idempotency_keys;
+
+-- name: call_ends
+-- What finished a tool call; a late result stands last.
+SELECT log_index FROM tool_calls
+WHERE request_id = ? AND call_id = ? AND status <> 'requested' ORDER BY late, log_index;
+
+-- name: call_request
+SELECT log_index FROM tool_calls
+WHERE request_id = ? AND call_id = ? AND status = 'requested' ORDER BY log_index DESC LIMIT 1;

@@ -173,6 +173,15 @@ class SqliteReader(Observations):
         """Every version of a turn."""
         return [index for (index,) in self._all("turn_indices", turn_id)]
 
+    def call_ends(self, request_id: str, call_id: str) -> list[int]:
+        """The entries that finished a tool call; a late result stands last."""
+        return [index for (index,) in self._all("call_ends", request_id, call_id)]
+
+    def call_request(self, request_id: str, call_id: str) -> int | None:
+        """The entry that asked for a tool call, the newest where it was asked again."""
+        row = self._one("call_request", request_id, call_id)
+        return None if row is None else int(row[0])
+
     def calls_behind(self, indices: Sequence[int]) -> list[int]:
         """The calls of a server that wrote any of these entries."""
         wanted = sorted(indices)

@@ -12,10 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from affidavit.core.names import is_digest
 from affidavit.ledger.results import LogEntry
+from affidavit.ledger.stories import basis_of
 from affidavit.verify.findings import Finding
 
-# A hook, a proxy or telemetry saw it happen; elsewhere, somebody told us.
-_SEEN: Final = frozenset(("hook", "proxy", "otlp"))
 _AUTHORS: Final = {
     "none": "nobody vouches for its author",
     "claimed": "its author is as the client named itself",
@@ -71,7 +70,7 @@ def card_of(entry: LogEntry, findings: Mapping[int, Sequence[Finding]]) -> Card:
         title=title,
         tone=tone,
         who=body.get(who) if who else None,
-        said=_said_or_seen(entry.via),
+        said=basis_of(entry.kind, body, entry.via),
         via=entry.via,
         source=_describe_source(entry),
         texts=texts,
@@ -89,13 +88,6 @@ def all_facts(entry: LogEntry) -> list[Fact]:
 def _is_committed(body: Mapping[str, Any], name: str) -> bool:
     """Whether an entry says that there was such a text: then its absence is worth a word."""
     return name == "content" or body.get(name) is not None
-
-
-def _said_or_seen(via: str | None) -> str | None:
-    """Neither, where an entry cannot be read or the ledger itself wrote it."""
-    if via in (None, "internal"):
-        return None
-    return "seen" if via in _SEEN else "said"
 
 
 def _describe_source(entry: LogEntry) -> str:
