@@ -11,7 +11,7 @@ from msgspec import UNSET
 from affidavit.apps.mcp.schemas import input_schema
 from affidavit.apps.mcp.service import TOOLS
 from affidavit.errors import CODES
-from affidavit.ledger import observed, results
+from affidavit.ledger import observed, provenance, results, stories
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.settings import SETTINGS
 from affidavit.verify.findings import FINDING_CODES, ChainCount, ChainReport, Finding, Report
@@ -57,7 +57,8 @@ def answers() -> Iterator[str]:
     """Every answer with its fields."""
     yield "| answer | fields, in this order |"
     yield "|---|---|"
-    for name, kind in (vars(results) | vars(observed)).items():
+    known = vars(results) | vars(observed) | vars(stories) | vars(provenance)
+    for name, kind in known.items():
         if (
             inspect.isclass(kind)
             and issubclass(kind, results.Result)
