@@ -180,6 +180,14 @@ class Handle:
         clock = self._context.clock
         return self._read(lambda reader: ask(reader, find_moment(reader, wanted, index, clock)))
 
+    def _glance(self, as_of: Any, as_of_index: Any, ask: Callable[[Reader, int | None], T]) -> T:
+        """The same for one thing by its key, whose rows never change once they are there."""
+        if as_of_index is not None or as_of == "NOW" or self._inside:
+            return self._read_at(as_of, as_of_index, ask)
+        wanted = None if as_of is None else read_as_of(as_of)[0]
+        moment = wanted if isinstance(wanted, int) else None
+        return self._context.store.glance(lambda reader: ask(reader, moment))
+
     def settled(self, as_of: Any = None, *, as_of_index: int | None = None) -> bool:
         """Whether an entry later than a moment is committed: answers as of it never change."""
         return self._read_at(as_of, as_of_index, is_settled)

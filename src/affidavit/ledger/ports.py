@@ -366,6 +366,10 @@ class Store(Protocol):
         """One snapshot."""
         ...
 
+    def glance(self, ask: Callable[[Reader], T]) -> T:
+        """Ask for rows that never change once they are there: no snapshot over statements."""
+        ...
+
     def audit(self) -> AbstractContextManager[LedgerSource]:
         """One snapshot as a verifier reads it."""
         ...

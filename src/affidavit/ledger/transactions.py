@@ -108,6 +108,11 @@ class Held:
     def flush(self) -> None:
         """Nothing is kept back."""
 
+    def glance(self, ask: Callable[[Any], T]) -> T:
+        """The transaction's own view."""
+        with self.read() as lent:
+            return ask(lent)
+
     def audit(self) -> AbstractContextManager[LedgerSource]:
         """Nothing that is not committed can be verified."""
         raise self.impossible("verifying")

@@ -126,7 +126,7 @@ class ToolCalls(Handle):
     ) -> ToolCallPair | None:
         """A call as (request, done), done None while it is open; None where there is none."""
         name = _name(request_id, call_id)
-        return self._read_at(
+        return self._glance(
             as_of,
             as_of_index,
             lambda reader, moment: tool_calls.get_tool_call(reader, name, moment),

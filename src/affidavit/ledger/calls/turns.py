@@ -80,7 +80,7 @@ class Turns(Handle):
     ) -> Turn | None:
         """A turn by its id, as it is or was; None where it was not, or was taken back."""
         turn_id = read_uuid(id, "id")
-        return self._read_at(
+        return self._glance(
             as_of, as_of_index, lambda reader, moment: turns.get_turn(reader, turn_id, moment)
         )
 

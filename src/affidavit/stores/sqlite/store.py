@@ -153,6 +153,22 @@ class SqliteStore:
         with self._snapshot() as connection:
             yield SqliteReader(connection)
 
+    def glance(self, ask: Callable[[SqliteReader], T]) -> T:
+        """Ask for rows that never change once they are there: no snapshot over statements."""
+        if self.location == files.MEMORY:
+            with self.read() as reader:
+                return ask(reader)
+        connection = self._take_reader()
+        broken = True
+        try:
+            found = ask(SqliteReader(connection))
+            broken = False
+        except failures.RAISED as error:
+            raise failures.translate(error, self.location) from None
+        finally:
+            self._give_back(connection, broken=broken)
+        return found
+
     @contextmanager
     def audit(self) -> Iterator[SqliteAudit]:
         """One snapshot as a verifier reads it."""
