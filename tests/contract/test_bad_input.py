@@ -473,6 +473,7 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     "set": {
         "by": NAME,
         "idempotency_key": NAME,
+        "payload_paths": CHOICE,
         "payloads": CHOICE,
         "audit_reads": FLAG,
         "publish": CHOICE,

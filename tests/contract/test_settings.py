@@ -8,6 +8,7 @@ from contract.oracle import log, snapshot
 
 DEFAULTS = {
     "audit_reads": True,
+    "payload_paths": "",
     "payloads": "hash",
     "publish": "hashes",
     "redaction": "on",
@@ -63,6 +64,7 @@ def test_several_changes_are_one_unit(ledger, path):
     assert len({entry.at for entry in changes}) == 1
     assert ledger.settings == {
         "audit_reads": True,
+        "payload_paths": "",
         "payloads": "keep",
         "publish": "hashes",
         "redaction": "on",

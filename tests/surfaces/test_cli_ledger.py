@@ -102,7 +102,7 @@ def test_settings_say_what_a_value_may_be(cli):
     cli("init")
     assert "1 to 8783" in cli("settings", "--set", "session_idle_hours=none").err
     assert (
-        "payloads, publish, redaction, retain_proposal_days, retain_tool_call_days, "
+        "payload_paths, payloads, publish, redaction, retain_proposal_days, retain_tool_call_days, "
         "retain_turn_days, session_idle_hours" in cli("settings", "--set", "idempotency_key=x").err
     )
     assert "nothing to change" in cli("settings", "--by", "kim").err

@@ -22,6 +22,7 @@ from affidavit.core.canonical import (
 from affidavit.core.entry import commitment
 from affidavit.core.names import check_size, is_digest
 from affidavit.core.paths import relate_diffs, relate_paths
+from affidavit.core.payload_paths import drop, find_paths, keep
 from affidavit.core.redact import RULES, redact_json, redact_text
 from affidavit.core.views.payload import Payload, read_payload
 from affidavit.errors import InputError, invalid
@@ -144,15 +145,29 @@ def fill(tx: Writer, given: Mapping[str, Ready | None], new_salt: Callable[[], b
             filled.body[f"{prefix}_form"] = None if ready is None else ready.form
             digest = None if ready is None else ready.digest
             _put(filled, f"{prefix}_sha256", digest, new_salt)
-        if ready is None or (prefix is not None and not keeps):
-            _put(filled, name, None, new_salt)
+        text = None if ready is None else ready.text
+        if ready is not None and prefix is not None:
+            text = _choose(name, ready, str(setting(tx, "payload_paths")), keeps=keeps)
+        _put(filled, name, text, new_salt)
+        if ready is None or text is None:
             continue
-        _put(filled, name, ready.text, new_salt)
         removed, outside = removed + ready.removed, outside + ready.outside
     if outside:
         filled.body["paths_outside"] = outside
     filled.body.update(noted(removed))
     return filled
+
+
+def _choose(name: str, ready: Ready, paths: str, *, keeps: bool) -> str | None:
+    """What is stored of a value that has a digest."""
+    chosen = find_paths(paths, name, dropped=keeps)
+    if not chosen or ready.text is None:
+        return ready.text if keeps else None
+    if ready.form == "raw":
+        return None  # nobody can say where in such a text a path leads
+    value = parse_json(ready.text, name)
+    part = drop(value, chosen) if keeps else keep(value, chosen)
+    return None if part is None else canonicalize_value(part, name)
 
 
 def _put(filled: Filled, name: str, text: str | None, new_salt: Callable[[], bytes]) -> None:

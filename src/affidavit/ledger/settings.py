@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from affidavit.core.entry import Entry, Source, encode_entry
+from affidavit.core.payload_paths import PathList
 from affidavit.core.views.settings import setting_row
 from affidavit.errors import invalid
 from affidavit.ledger.inputs import plain_string, read_id
@@ -18,13 +19,19 @@ class Setting(NamedTuple):
     """One setting: its value when nobody chose, what it may be, and what it does."""
 
     default: Value
-    allowed: tuple[Value, ...] | range
+    allowed: tuple[Value, ...] | range | PathList
     meaning: str
 
 
 SETTINGS: Final[dict[str, Setting]] = {
     "audit_reads": Setting(
         True, (True, False), "whether a server leaves an entry of calls that only read"
+    ),
+    "payload_paths": Setting(
+        "",
+        PathList(),
+        "parts of arguments and outcomes to keep (arguments.command) where only digests are, or to "
+        "drop (-outcome.stdout) where they are kept; parted by spaces",
     ),
     "payloads": Setting(
         "hash",
