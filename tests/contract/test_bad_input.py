@@ -473,7 +473,7 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     "set": {
         "by": NAME,
         "idempotency_key": NAME,
-        "payload_paths": CHOICE,
+        "payload_paths": [one for one in CHOICE if one.label != "empty"],
         "payloads": CHOICE,
         "audit_reads": FLAG,
         "publish": CHOICE,
