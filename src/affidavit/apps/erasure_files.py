@@ -11,11 +11,15 @@ import os
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 from affidavit.apps.durable_files import told, write_whole
 from affidavit.errors import StoreError
 from affidavit.ledger.ports import Remembered
 from affidavit.stores.sqlite.files import make_folder, sync_folder
+
+# An erasure names at most 500 fields, each in far fewer bytes than this allows.
+_LINE_BYTES_MAX: Final = 1_000_000
 
 
 class ErasureFolder:
@@ -57,18 +61,23 @@ class ErasureFolder:
 
     def newest(self, ledger_id: str) -> Remembered | None:
         """The erasure remembered last."""
-        lines = self._lines(ledger_id)
+        lines = self._lines(ledger_id, last_bytes=_LINE_BYTES_MAX)
         return self._parse(ledger_id, lines[-1]) if lines else None
 
     def recall(self, ledger_id: str) -> list[Remembered]:
         """Every erasure remembered, oldest first."""
         return [self._parse(ledger_id, line) for line in self._lines(ledger_id)]
 
-    def _lines(self, ledger_id: str) -> list[str]:
+    def _lines(self, ledger_id: str, last_bytes: int | None = None) -> list[str]:
+        """The lines of the file, or those at its end: every opener looks at the newest."""
         path = self._folder(ledger_id) / "erased"
         with told(path):
             try:
-                text = path.read_text(encoding="utf-8")
+                with path.open("rb") as file:
+                    if last_bytes is not None:
+                        size = file.seek(0, os.SEEK_END)
+                        file.seek(max(0, size - last_bytes))
+                    text = file.read().decode(errors="replace")
             except (FileNotFoundError, NotADirectoryError):
                 return []
         # A line that a power cut left unfinished is of an erasure whose mark is still there.
