@@ -14,6 +14,8 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import ClassVar
 
+from affidavit.core.views import VIEWS
+from affidavit.stores.sqlite.observations import _by_key
 from affidavit.stores.sqlite.queries import load_queries
 from affidavit.stores.sqlite.store import SqliteStore
 from affidavit.stores.sqlite.writing import _INSERT, _SUPERSEDE
@@ -22,6 +24,7 @@ NAMES = {
     **{sql: name for name, sql in load_queries().items()},
     **{sql: f"insert {sql.split()[2]}" for sql in _INSERT.values()},
     **dict.fromkeys(_SUPERSEDE.values(), "supersede"),
+    **{_by_key(view, past=False): "version" for view in VIEWS if view.key},
     "BEGIN IMMEDIATE": "begin",
     "COMMIT": "commit",
     "ROLLBACK": "rollback",

@@ -143,6 +143,38 @@ def of_keyed(ledger):
     return lambda: ledger.record_thought(**thought(1), idempotency_key="once")
 
 
+UUID = "00000000-0000-4000-8000-000000000001"
+
+
+def of_result(ledger):
+    ledger.request_tool_call(UUID, "c", vendor="v", tool_name="t", arguments={"a": 1})
+    return lambda: ledger.finish_tool_call(UUID, "c", "completed", {"b": 2})
+
+
+def result_is_there(ledger):
+    """The result, and the link to it: both or neither."""
+    _, done = ledger.get_tool_call(UUID, "c")
+    assert len(ledger.tool_call_history(UUID, "c")) == (1 if done is None else 2)
+    return done is not None
+
+
+def of_transaction(ledger):
+    ledger.upsert_turn(UUID, UUID, "user", "before")
+
+    def call():
+        with ledger.transaction() as tx:
+            tx.upsert_turn(UUID, UUID, "user", "after")
+            tx.record_thought(**thought(1))
+
+    return call
+
+
+def transaction_is_there(ledger):
+    there = thought_is_there(ledger)
+    assert ledger.get_turn(UUID).content == ("after" if there else "before")
+    return there
+
+
 class Gathered(Exception):
     """A request was taken out of a call."""
 
@@ -256,6 +288,17 @@ SCENARIOS = {
         of_update,
         update_is_there,
         (*_OPEN, "task_now", "append", "insert task_versions", "supersede", "commit"),
+    ),
+    "result": Scenario(
+        of_result,
+        result_is_there,
+        (*_OPEN, "version", "append", "insert tool_calls", "supersede", "commit"),
+    ),
+    "transaction": Scenario(
+        of_transaction,
+        transaction_is_there,
+        (*_OPEN, "version", "entry", "append", "insert conversation_turns", "supersede", "task_tip",
+         "insert thought_records", "commit"),
     ),
     "settings": Scenario(
         of_setting,

@@ -17,6 +17,7 @@ from affidavit.core.views.sessions import SealRow, SessionRow
 from affidavit.core.views.tasks import TaskRow
 from affidavit.core.views.thoughts import ThoughtRow
 from affidavit.core.views.tool_calls import ApprovalRow
+from affidavit.errors import AffidavitError
 from affidavit.verify.findings import ChainReport
 from affidavit.verify.ledger import StretchReport
 from affidavit.verify.ports import LedgerSource, Repairer, Stretch
@@ -364,6 +365,10 @@ class Store(Protocol):
 
     def read(self) -> AbstractContextManager[Reader]:
         """One snapshot."""
+        ...
+
+    def explain(self, error: Exception) -> AffidavitError | None:
+        """What an error of the database means; None where it is no such error."""
         ...
 
     def glance(self, ask: Callable[[Reader], T]) -> T:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeVar
 
-from affidavit.errors import ConflictError
+from affidavit.errors import AffidavitError, ConflictError
 from affidavit.ledger.context import Context
 from affidavit.ledger.ports import Clock, Hit, Reader, Store, WordQuery, Writer
 from affidavit.verify.ports import LedgerSource, Repairer
@@ -32,6 +32,7 @@ class Held:
     """A store as a transaction sees it: one writer, or one reader, lent for each call."""
 
     def __init__(self, store: Store, *, readonly: bool) -> None:
+        self._store = store
         self.location = store.location
         self.readonly = readonly
         self._lending = threading.Lock()
@@ -98,7 +99,17 @@ class Held:
         with self._lending:
             if self._lent is None:
                 raise self.refusal()
-            yield self._lent
+            try:
+                yield self._lent
+            except Exception as error:
+                known = self.explain(error)
+                if known is not None:
+                    raise known from None
+                raise
+
+    def explain(self, error: Exception) -> AffidavitError | None:
+        """What an error of the database means; None where it is no such error."""
+        return self._store.explain(error)
 
     def write_soon(self, unit: Callable[[Writer], None], clock: Clock) -> None:
         """No server answers calls inside a transaction."""

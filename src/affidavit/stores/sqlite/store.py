@@ -153,6 +153,12 @@ class SqliteStore:
         with self._snapshot() as connection:
             yield SqliteReader(connection)
 
+    def explain(self, error: Exception) -> AffidavitError | None:
+        """What an error of the database means; None where it is no such error."""
+        if isinstance(error, failures.RAISED):
+            return failures.translate(error, self.location)
+        return None
+
     def glance(self, ask: Callable[[SqliteReader], T]) -> T:
         """Ask for rows that never change once they are there: no snapshot over statements."""
         if self.location == files.MEMORY:
