@@ -122,6 +122,7 @@ def finish_tool_call(
     tx: Writer,
     given: FinishToolCall,
     outcome: Ready | None,
+    message: Ready | None,
     new_salt: Callable[[], bytes],
     src: Source,
 ) -> ToolCallRow:
@@ -131,7 +132,7 @@ def finish_tool_call(
     )
     if before is None:
         raise _refuse(given, None, given.status)
-    message, move = stored(tx, ready_text(given.error_msg)), str(given.status)
+    message, move = stored(tx, message), str(given.status)
     if before.status != "requested":
         found = _find_same(tx, before, given, outcome, message)
         if found is not None:
@@ -276,7 +277,7 @@ def mark_orphans(
     found = list_orphans(tx, before_ms, limit)
     for request, _ in found:
         given = FinishToolCall(request.request_id, request.call_id, "failed", error_kind=ORPHANED)
-        finish_tool_call(tx, given, None, new_salt, src)
+        finish_tool_call(tx, given, None, None, new_salt, src)
     return found
 
 

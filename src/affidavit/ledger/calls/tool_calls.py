@@ -26,7 +26,7 @@ from affidavit.ledger.observed import (
     tool_call_done,
     tool_call_request,
 )
-from affidavit.ledger.payloads import ready_json
+from affidavit.ledger.payloads import ready_json, ready_text
 from affidavit.ledger.ports import Writer
 from affidavit.ledger.versions import TOOL_CALLS
 
@@ -110,9 +110,12 @@ class ToolCalls(Handle):
         check_usage(given.usage)
         context = self._context
         result = ready_json(given.outcome, "outcome", context.project_root)
+        message = ready_text(given.error_msg)
         return self._commit(
             lambda tx: tool_call_done(
-                tool_calls.finish_tool_call(tx, given, result, context.new_salt, context.src)
+                tool_calls.finish_tool_call(
+                    tx, given, result, message, context.new_salt, context.src
+                )
             )
         )
 
