@@ -6,6 +6,7 @@ import argparse
 from typing import Final
 
 from affidavit.apps.auditor.options import add_trust
+from affidavit.apps.cli.capture_arguments import add_capture
 from affidavit.apps.cli.keeping_arguments import add_keeping
 from affidavit.apps.cli.noun_arguments import add_sessions, add_signing, add_tasks
 from affidavit.apps.cli.observed_arguments import add_observed
@@ -59,6 +60,7 @@ def build_parser() -> Parser:
     add_stories(commands)
     for add in (_add_export, _add_verify, _add_pin, add_signing, add_keeping, _add_rebuild):
         add(commands)
+    add_capture(commands)
     for add in (_add_serve, _add_mcp, _add_doctor, _add_version):
         add(commands)
     return parser

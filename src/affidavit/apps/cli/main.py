@@ -13,17 +13,19 @@ its own when it is called.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from affidavit.apps.cli.arguments import build_parser
-from affidavit.apps.cli.render import Answer, show, show_error
 from affidavit.errors import CODES, AffidavitError, StoreError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from affidavit.apps.cli.render import Answer
 
 BUG = 70
 INTERRUPTED = 130
@@ -32,6 +34,11 @@ BROKEN_PIPE = 141
 
 def run() -> NoReturn:
     """The `affidavit` command."""
+    if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & {*sys.argv}:
+        # A client waits for this at every event: not even the parser is loaded.
+        from affidavit.apps.hook import run as take_event  # noqa: PLC0415
+
+        take_event(sys.argv[2:])
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a character gets its code instead of a traceback.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -51,6 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_command(words: list[str]) -> int:
+    from affidavit.apps.cli.arguments import build_parser  # noqa: PLC0415 - not for a hook
+    from affidavit.apps.cli.render import show_error  # noqa: PLC0415
+
     as_json = _wants_json(words)
     try:
         args = build_parser().parse_args(words)
@@ -88,6 +98,8 @@ def _carry_out(args: argparse.Namespace) -> Answer:
 
 
 def _print(answer: Answer, *, as_json: bool) -> None:
+    from affidavit.apps.cli.render import show  # noqa: PLC0415
+
     try:
         show(answer, as_json=as_json)
     except BrokenPipeError:
@@ -112,6 +124,8 @@ def _show_bug(error: Exception, *, as_json: bool) -> None:
         import traceback  # noqa: PLC0415 - only when asked for
 
         traceback.print_exception(error)
+    from affidavit.apps.cli.render import show_error  # noqa: PLC0415
+
     found = AffidavitError(
         f"this is a bug: {type(error).__name__}: {error}",
         hint="Please report it; AFFIDAVIT_DEBUG=1 shows where it happened.",

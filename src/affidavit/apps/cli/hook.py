@@ -1,0 +1,15 @@
+"""`affidavit hook`, where it was not taken care of before the command line was parsed."""
+
+from __future__ import annotations
+
+import argparse
+
+from affidavit.apps.cli.render import Answer
+from affidavit.apps.hook import take
+
+
+def hook(args: argparse.Namespace) -> Answer:
+    """Take one event from stdin."""
+    ledger = getattr(args, "ledger", None)
+    code = take([args.client, *(() if ledger is None else ("--ledger", ledger))])
+    return Answer({}, (), code, is_shown=True)

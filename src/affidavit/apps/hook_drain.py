@@ -1,0 +1,60 @@
+"""Brings what hooks left in a spool into its ledger; hooks start it, and it ends by itself.
+
+    python -m affidavit.apps.hook_drain LEDGER
+
+It waits a little for more before it ends, so that a busy agent does not start one at every event.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from typing import Final
+
+from affidavit.apps.hook import open_spool
+from affidavit.capture.hooks.spool import Spool
+
+LINGER_S: Final = 2.0
+_LOOK_S: Final = 0.05
+
+
+def drain(ledger: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0.0) -> int | None:
+    """Empty a spool; None where another process is doing it."""
+    with spool.hold(wait_s) as mine:
+        if not mine:
+            return None
+        from affidavit.apps import wiring  # noqa: PLC0415 - heavy, and most find somebody at it
+        from affidavit.capture.hooks.drain import Drain  # noqa: PLC0415
+        from affidavit.core.entry import Source  # noqa: PLC0415
+
+        source = Source("claimed", "claude-code", "hook")
+        warnings.simplefilter("ignore", RuntimeWarning)
+        bringing = Drain(
+            spool,
+            lambda root: wiring.open_ledger(ledger, source=source, project_root=root or None),
+        )
+        with wiring.open_ledger(ledger, source=source, signs_at_close=True):
+            done = bringing.run()
+            until = time.monotonic() + linger_s
+            while time.monotonic() < until:
+                time.sleep(_LOOK_S)
+                if more := bringing.run():
+                    done, until = done + more, time.monotonic() + linger_s
+        return done
+
+
+def main(ledger: str) -> None:
+    """Empty the spool of a ledger, and look again: an event may have come at the last moment."""
+    os.setsid()
+    spool = open_spool(ledger)
+    try:
+        while drain(ledger, spool, linger_s=LINGER_S) is not None and spool.names():
+            pass
+    except Exception as error:  # noqa: BLE001 - nobody reads what this process says
+        spool.note(f"drain: {type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,142 @@
+"""From the spool into the ledger, in the order of arrival.
+
+Events go in stretches, each one unit of the ledger; a file leaves the spool only when its facts are
+durable, so that whoever is killed in between does it again, which changes nothing. What the ledger
+refuses is laid aside and counted as dropped; while the ledger cannot be used, everything waits.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from itertools import groupby
+from typing import Any, Final
+
+from affidavit.capture.hooks.facts import CHANNEL, Event, record
+from affidavit.capture.hooks.spool import Spool
+from affidavit.errors import AffidavitError, StoreError
+from affidavit.ledger.ledger import Ledger
+
+# From a project's root to its ledger.
+OpenLedger = Callable[[str], AbstractContextManager[Ledger]]
+
+_STRETCH: Final = 32
+_STRETCH_BYTES_MAX: Final = 4_000_000
+# How long after `/clear` a new id of the same window belongs to the same run.
+_CLEARED_MS: Final = 60_000
+
+
+class Drain:
+    """Empties one spool; make one only while holding the spool."""
+
+    def __init__(self, spool: Spool, open_ledger: OpenLedger) -> None:
+        self._spool = spool
+        self._open = open_ledger
+        self._cleared_file = spool.folder / "cleared.json"
+
+    def run(self) -> int:
+        """Bring in everything that waits; how many events that were."""
+        done = 0
+        lost = self._spool.take_unfinished(time.time())
+        if lost:
+            self._drop([int(name.split("-")[0]) // 1_000_000 for name in lost], "half-written")
+        while names := self._spool.names():
+            done += self._take(names)
+        return done
+
+    def _take(self, names: list[str]) -> int:
+        events, size = [], 0
+        for name in names[:_STRETCH]:
+            event, read = self._read(name)
+            size += read
+            if event is not None:
+                events.append(event)
+            if size > _STRETCH_BYTES_MAX:
+                break
+        for root, some in groupby(events, lambda event: event.root):
+            self._record(root, list(some))
+        return len(events)
+
+    def _read(self, name: str) -> tuple[Event | None, int]:
+        head, body = self._spool.read(name)
+        try:
+            about, says = json.loads(head), json.loads(body)
+            if not isinstance(says, dict):
+                raise TypeError(f"is {type(says).__name__}, not an object")
+            about = {"ppid": 0, "root": "", **about}
+            says.setdefault("hook_event_name", "(without a name)")
+        except (ValueError, TypeError, RecursionError) as error:
+            self._lay_aside(name, f"cannot be read: {error}")
+            return None, 0
+        at_ms = int(name.split("-", 1)[0]) // 1_000_000
+        event = Event(name, at_ms, str(about["root"]), says)
+        self._remember(event, about["ppid"])
+        return event, len(body)
+
+    def _record(self, root: str, events: list[Event]) -> None:
+        try:
+            self._unit(root, events)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad event must not stop the others
+            if len(events) > 1:
+                for event in events:
+                    self._record(root, [event])
+            else:
+                self._lay_aside(events[0].id, f"{events[0].name}: {_said(error)}")
+
+    def _unit(self, root: str, events: list[Event]) -> None:
+        with self._open(root) as ledger, ledger.transaction() as tx:
+            for event in events:
+                record(tx, event, self._find_cleared(event))
+        self._spool.remove([event.id for event in events])
+
+    def _lay_aside(self, name: str, why: str) -> None:
+        self._drop([int(name.split("-", 1)[0]) // 1_000_000], why)
+        self._spool.refuse(name)
+
+    def _drop(self, times_ms: list[int], why: str) -> None:
+        self._spool.note(f"{len(times_ms)} dropped, {why}")
+        with self._open("") as ledger:
+            ledger.note_dropped(CHANNEL, len(times_ms), min(times_ms), max(times_ms))
+
+    def _remember(self, event: Event, ppid: Any) -> None:
+        """`/clear` gives the run of a window a new id, and does not say which one it had."""
+        window = f"{ppid} {event.says.get('cwd')}"
+        if event.name == "SessionEnd" and event.says.get("reason") == "clear" and event.run:
+            known = self._cleared()
+            known[window] = [event.run, event.at_ms]
+            self._keep(known)
+        elif event.name == "SessionStart" and event.says.get("source") == "clear" and event.run:
+            known = self._cleared()
+            before = known.pop(window, None)
+            if before is not None and 0 <= event.at_ms - before[1] < _CLEARED_MS:
+                known[f"after {event.run}"] = [before[0], event.at_ms]
+            self._keep(known)
+
+    def _find_cleared(self, event: Event) -> str | None:
+        if event.name != "SessionStart" or event.says.get("source") != "clear":
+            return None
+        found = self._cleared().get(f"after {event.run}")
+        return None if found is None else str(found[0])
+
+    def _cleared(self) -> dict[str, Any]:
+        try:
+            known: dict[str, Any] = json.loads(self._cleared_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return known
+
+    def _keep(self, known: dict[str, Any]) -> None:
+        newest = sorted(known.items(), key=lambda item: item[1][1])[-100:]
+        fresh = self._cleared_file.with_suffix(".part")
+        fresh.write_text(json.dumps(dict(newest)), encoding="utf-8")
+        fresh.replace(self._cleared_file)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, AffidavitError):
+        return f"{error.code}: {error.message}"
+    return f"{type(error).__name__}: {error}"

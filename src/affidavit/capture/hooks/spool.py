@@ -1,0 +1,169 @@
+"""Events on disk until the ledger has them. Loads nothing but the interpreter's own modules.
+
+<folder>/events/<ns>-<pid>-<random>    one event: a line of JSON about it, then what came in
+<folder>/refused/                      events that no ledger could take, for a person to look at
+<folder>/drain.lock                    held by the one process that empties the spool
+<folder>/hooks.log                     what went wrong
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+LOG_BYTES_MAX: Final = 1_000_000
+# A file that was begun so long ago will not be finished: its writer was killed.
+UNFINISHED_S: Final = 60
+_OWNER_ONLY: Final = 0o600
+_FRESH: Final = ".part"
+
+
+class Spool:
+    """One folder of events."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._events = folder / "events"
+        self._refused = folder / "refused"
+
+    def put(self, head: bytes, event: bytes) -> str:
+        """Keep an event; it is on disk when this returns."""
+        name = f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(4).hex()}"
+        fresh = self._events / f"{name}{_FRESH}"
+        self._events.mkdir(0o700, parents=True, exist_ok=True)
+        _write(fresh, head + b"\n" + event)
+        fresh.rename(self._events / name)
+        _sync(self._events)
+        return name
+
+    def names(self) -> list[str]:
+        """Events that wait, the oldest first."""
+        return sorted(name for name in self._listed() if not name.endswith(_FRESH))
+
+    def _listed(self) -> list[str]:
+        try:
+            return [path.name for path in self._events.iterdir()]
+        except FileNotFoundError:
+            return []
+
+    def read(self, name: str) -> tuple[bytes, bytes]:
+        """What is known of an event, and what came in."""
+        head, _, event = (self._events / name).read_bytes().partition(b"\n")
+        return head, event
+
+    def remove(self, names: list[str]) -> None:
+        """The ledger has these."""
+        for name in names:
+            (self._events / name).unlink(missing_ok=True)
+
+    def refuse(self, name: str) -> None:
+        """Lay an event aside."""
+        self._refused.mkdir(0o700, parents=True, exist_ok=True)
+        (self._events / name).rename(self._refused / name)
+
+    def refused(self) -> list[str]:
+        """Events that were laid aside."""
+        try:
+            return sorted(path.name for path in self._refused.iterdir())
+        except FileNotFoundError:
+            return []
+
+    def take_unfinished(self, now_s: float) -> list[str]:
+        """Lay aside what killed hooks left half-written; their names."""
+        lost = [
+            name
+            for name in sorted(self._listed())
+            if name.endswith(_FRESH) and now_s - int(name.split("-")[0]) / 1e9 > UNFINISHED_S
+        ]
+        for name in lost:
+            self.refuse(name)
+        return lost
+
+    @contextlib.contextmanager
+    def hold(self, wait_s: float = 0.0) -> Iterator[bool]:
+        """Be the one who empties the spool; False where somebody else is."""
+        self.folder.mkdir(0o700, parents=True, exist_ok=True)
+        path = self.folder / "drain.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+        try:
+            yield _lock(descriptor, wait_s)
+        finally:
+            os.close(descriptor)
+
+    def note(self, said: str) -> None:
+        """Write into the log what went wrong."""
+        path = self.folder / "hooks.log"
+        line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {said}"
+        self.folder.mkdir(0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_size > LOG_BYTES_MAX:
+                path.rename(path.with_suffix(".log.1"))
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _OWNER_ONLY)
+        try:
+            os.write(descriptor, (" ".join(line.split())[:2000] + "\n").encode("utf-8", "replace"))
+        finally:
+            os.close(descriptor)
+
+    def last_note(self) -> str:
+        """The newest line of the log."""
+        try:
+            text = (self.folder / "hooks.log").read_text(encoding="utf-8")
+            return text.rstrip("\n").rpartition("\n")[2]
+        except FileNotFoundError:
+            return ""
+
+    def claim(self, name: str, every_s: float) -> bool:
+        """Whether a thing may be done now that is done once in so many seconds."""
+        path = self.folder / "claims" / name
+        path.parent.mkdir(0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            before = os.read(descriptor, 32)
+            if before and 0 <= time.time() - float(before) < every_s:
+                return False
+            os.pwrite(descriptor, f"{time.time():.3f}".encode(), 0)
+        finally:
+            os.close(descriptor)
+        return True
+
+    def release(self, name: str) -> None:
+        """The thing may be done again."""
+        (self.folder / "claims" / name).unlink(missing_ok=True)
+
+
+def _lock(descriptor: int, wait_s: float) -> bool:
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.02)
+        else:
+            return True
+
+
+def _write(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _OWNER_ONLY)
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
