@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 RUN = "0b0e8c1a-5d5b-4bb6-9c56-2a2f6a3b7c01"
-ROOT = "/home/ana/shop"
+ROOT = "/srv/shop"
 
 
 def event(name: str, **says: Any) -> dict[str, Any]:
     """One event with what they all say."""
     known = {
         "session_id": RUN,
-        "transcript_path": f"/home/ana/.claude/projects/-home-ana-shop/{RUN}.jsonl",
+        "transcript_path": f"/srv/.claude/projects/-srv-shop/{RUN}.jsonl",
         "cwd": ROOT,
         "permission_mode": "default",
         "hook_event_name": name,
@@ -55,7 +55,7 @@ DAY = (
     call("PostToolUse", "Grep", "toolu_06", {"pattern": "total"}, tool_response="cart.py:1",
          agent_id="agent-1", agent_type="Explore"),
     event("SubagentStop", agent_id="agent-1", agent_type="Explore", stop_hook_active=False,
-          agent_transcript_path="/home/ana/.claude/a.jsonl", last_assistant_message="One place."),
+          agent_transcript_path="/srv/.claude/a.jsonl", last_assistant_message="One place."),
     call("PostToolUse", "Task", "toolu_05", {"prompt": "Look around", "subagent_type": "Explore"},
          tool_response={"content": [{"type": "text", "text": "One place."}]}),
     event("PostToolBatch", tool_calls=[{"tool_name": "Task", "tool_use_id": "toolu_05"}]),
@@ -71,7 +71,7 @@ DAY = (
     event("ConfigChange", source="project_settings", file_path=f"{ROOT}/.claude/settings.json"),
     event("CwdChanged", old_cwd=ROOT, new_cwd=f"{ROOT}/web"),
     event("FileChanged", file_path=f"{ROOT}/.env"),
-    event("WorktreeRemove", worktree_path="/home/ana/tree"),
+    event("WorktreeRemove", worktree_path="/srv/tree"),
     event("Elicitation", mcp_server_name="shop", message="Which one?", mode="form"),
     event("ElicitationResult", mcp_server_name="shop", action="accept"),
     event("TeammateIdle", teammate_name="ben", team_name="shop"),
@@ -83,8 +83,8 @@ DAY = (
 ODD = (
     call("PreToolUse", "Bash", "toolu_90", {"command": "yes"}),
     call("PostToolUse", "Bash", "toolu_90", {"command": "yes"}, tool_response="y\n" * 1_000_000),
-    call("PreToolUse", "Read", "toolu_91", {"file_path": "/home/ana/wörk/🦉/a b.py"}),
-    call("PostToolUse", "Read", "toolu_91", {"file_path": "/home/ana/wörk/🦉/a b.py"},
+    call("PreToolUse", "Read", "toolu_91", {"file_path": "/srv/wörk/🦉/a b.py"}),
+    call("PostToolUse", "Read", "toolu_91", {"file_path": "/srv/wörk/🦉/a b.py"},
          tool_response="\x00\x01\ud800 \x7f binary"),
     call("PostToolUse", "Read", "toolu_92", {"file_path": "never asked"}, tool_response=None),
     call("PreToolUse", "Edit", ..., {"file_path": 7, "old_string": None}),
