@@ -440,3 +440,18 @@ def test_a_long_text_inside_an_answer_is_cut_and_lists_go_on_by_index(ledger):
     assert len(json.dumps(one)) <= RESULT_CHARACTERS_MAX
     assert one["turn"]["content"].startswith("yyy")
     assert (one["log_size"], one["settled"]) == (len(ledger), False)
+
+
+def test_tasks_and_sessions_as_they_were(ledger):
+    task = ledger.create_task(title="first")
+    ledger.update_task(task.id, title="second")
+    session = ledger.start_session(intent="x").session_id
+    ledger.end_session(session)
+    service = Service(ledger, tools="all")
+    was = data(call(service, "task_get", id=task.id, as_of_index=1))
+    assert (was["title"], was["log_size"], was["settled"]) == ("first", 5, True)
+    assert "settled" not in data(call(service, "task_get", id=task.id))
+    assert data(call(service, "task_list", as_of_index=0))["total_count"] == 0
+    assert data(call(service, "session_get", session_id=session, as_of_index=3))["state"] == "open"
+    listed = data(call(service, "session_list", as_of_index=2))
+    assert (listed["sessions"], listed["settled"]) == ([], True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from affidavit.ledger.results import Session, Task, ThoughtRecord
+from affidavit.ledger.results import ThoughtRecord
 
 
 class SessionStarted(Struct, frozen=True):
@@ -73,19 +73,6 @@ class Records(Struct, frozen=True):
     """Records, oldest first."""
 
     records: list[ThoughtRecord]
-
-
-class Sessions(Struct, frozen=True):
-    """Sessions, newest first."""
-
-    sessions: list[Session]
-
-
-class Tasks(Struct, frozen=True):
-    """Tasks, oldest first, and how many there are in all."""
-
-    tasks: list[Task]
-    total_count: int
 
 
 class Health(Struct, frozen=True):

@@ -7,14 +7,21 @@ from typing import Final
 from msgspec import Struct
 
 from affidavit.apps.mcp.answers import Tasks
+from affidavit.apps.mcp.past import (
+    GetTask,
+    TaskSeen,
+    TasksSeen,
+    TasksWanted,
+    fields_of,
+    look,
+    seen,
+)
 from affidavit.apps.mcp.tools import Request, Tool, arguments, reading, writing
 from affidavit.errors import InputError
 from affidavit.ledger.inputs import (
     CreateTask,
     DeleteTask,
-    ListTasks,
     Name,
-    NameTask,
     PatchTask,
     TransitionTask,
 )
@@ -33,9 +40,9 @@ class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
     """A call without arguments."""
 
 
-def _get(ledger: Ledger, given: NameTask, request: Request) -> Task:
+def _get(ledger: Ledger, given: GetTask, request: Request) -> TaskSeen:
     del request
-    found = ledger.get_task(given.id)
+    found, more = look(ledger, given, lambda at, when: at.get_task(given.id, **when))
     if found is None:
         raise InputError(
             f"Task not found: {given.id}",
@@ -44,7 +51,15 @@ def _get(ledger: Ledger, given: NameTask, request: Request) -> Task:
             field="id",
             task_id=given.id,
         )
-    return found
+    seen_task: TaskSeen = seen(TaskSeen, found, more)
+    return seen_task
+
+
+def _list(ledger: Ledger, given: TasksWanted, request: Request) -> TasksSeen:
+    del request
+    wanted = fields_of(given)
+    found, more = look(ledger, given, lambda at, when: at.list_tasks(**wanted, **when))
+    return TasksSeen(list(found.tasks), found.total_count, **more)
 
 
 def _update(ledger: Ledger, given: UpdateTask, request: Request) -> Task:
@@ -66,9 +81,9 @@ TASK_TOOLS: Final = (
     Tool(
         "task_get",
         "Show a task",
-        "Call this to see where one task stands.",
-        NameTask,
-        Task,
+        "Call this to see where one task stands, or stood as_of a time.",
+        GetTask,
+        TaskSeen,
         _get,
         reads=True,
         repeatable=True,
@@ -90,9 +105,9 @@ TASK_TOOLS: Final = (
         "List tasks",
         "Call this to find tasks by status or project, oldest first. project_id null: those "
         "without a project.",
-        ListTasks,
-        Tasks,
-        reading(Ledger.list_tasks),
+        TasksWanted,
+        TasksSeen,
+        _list,
         reads=True,
         repeatable=True,
         refuses_inside=True,

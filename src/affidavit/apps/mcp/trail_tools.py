@@ -12,14 +12,21 @@ from affidavit.apps.mcp.answers import (
     Records,
     Root,
     SessionEnded,
-    Sessions,
     SessionStarted,
 )
 from affidavit.apps.mcp.envelope import RESULT_CHARACTERS_MAX
+from affidavit.apps.mcp.past import (
+    GetSession,
+    SessionSeen,
+    SessionsSeen,
+    SessionsWanted,
+    fields_of,
+    look,
+    seen,
+)
 from affidavit.apps.mcp.tools import Request, Tool, arguments, reading, writing
 from affidavit.errors import InputError
 from affidavit.ledger.inputs import (
-    ListSessions,
     ListThoughts,
     Name,
     NameSession,
@@ -73,10 +80,11 @@ def _list_thoughts(ledger: Ledger, given: ListThoughts, request: Request) -> Rec
     return Records(found)
 
 
-def _list_sessions(ledger: Ledger, given: ListSessions, request: Request) -> Sessions:
+def _list_sessions(ledger: Ledger, given: SessionsWanted, request: Request) -> SessionsSeen:
     del request
-    limit = min(given.limit or _PAGE, _PAGE)
-    return Sessions(ledger.list_sessions(**{**arguments(given), "limit": limit}))
+    wanted = {**fields_of(given), "limit": min(given.limit or _PAGE, _PAGE)}
+    found, more = look(ledger, given, lambda at, when: at.list_sessions(**wanted, **when))
+    return SessionsSeen(found, **more)
 
 
 def _get_thought(ledger: Ledger, given: NameThought, request: Request) -> ThoughtRecord:
@@ -97,9 +105,9 @@ def _prove(ledger: Ledger, given: NameThought, request: Request) -> RecordProof:
     return ledger.prove(given.id)
 
 
-def _get_session(ledger: Ledger, given: NameSession, request: Request) -> Session:
+def _get_session(ledger: Ledger, given: GetSession, request: Request) -> SessionSeen:
     del request
-    found = ledger.get_session(given.session_id)
+    found, more = look(ledger, given, lambda at, when: at.get_session(given.session_id, **when))
     if found is None:
         raise InputError(
             f"session_id: there is no session {given.session_id!r:.100}",
@@ -107,7 +115,8 @@ def _get_session(ledger: Ledger, given: NameSession, request: Request) -> Sessio
             hint="List the sessions to see their ids.",
             field="session_id",
         )
-    return found
+    seen_session: SessionSeen = seen(SessionSeen, found, more)
+    return seen_session
 
 
 def _verify(ledger: Ledger, given: VerifyChain, request: Request) -> dict[str, Any]:
@@ -225,8 +234,8 @@ TRAIL_TOOLS: Final = (
         "session_list",
         "List sessions",
         "Call this to find a session, newest first, 100 at a time; after: id of the last seen.",
-        ListSessions,
-        Sessions,
+        SessionsWanted,
+        SessionsSeen,
         _list_sessions,
         reads=True,
         repeatable=True,
@@ -236,8 +245,8 @@ TRAIL_TOOLS: Final = (
         "session_get",
         "Show a session",
         "Call this to see how a session began and where it stands.",
-        NameSession,
-        Session,
+        GetSession,
+        SessionSeen,
         _get_session,
         reads=True,
         repeatable=True,
