@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from affidavit.ledger.results import ThoughtRecord
+from affidavit.ledger.results import Task, ThoughtRecord
 
 
 class SessionStarted(Struct, frozen=True):
@@ -73,6 +73,13 @@ class Records(Struct, frozen=True):
     """Records, oldest first."""
 
     records: list[ThoughtRecord]
+
+
+class Tasks(Struct, frozen=True):
+    """Tasks, oldest first, and how many there are in all."""
+
+    tasks: list[Task]
+    total_count: int
 
 
 class Health(Struct, frozen=True):
