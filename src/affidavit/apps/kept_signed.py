@@ -7,11 +7,10 @@ tried again, at first soon, then ever less often, because only a person can end 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
+from affidavit.apps.beside import Beside
 from affidavit.errors import AffidavitError, IntegrityViolation
 from affidavit.ledger.ledger import Ledger
 
@@ -21,7 +20,7 @@ _FAILED_MAX_S: Final = 60.0
 _VIOLATED_S: Final = 3_600.0
 
 
-class KeptSigned:
+class KeptSigned(Beside):
     """A thread beside a server; `with KeptSigned(ledger, say): serve()`."""
 
     def __init__(
@@ -32,6 +31,7 @@ class KeptSigned:
         publish_to: str | None = None,
         every_s: float = EVERY_S,
     ) -> None:
+        super().__init__("signing")
         self._ledger = ledger
         self._say = say
         self._publish_to = publish_to
@@ -40,21 +40,6 @@ class KeptSigned:
         self._size = len(ledger) if publish_to is None else -1
         self._has_signed = False
         self._said = ""
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="signing", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
 
     def _run(self) -> None:
         while not self._stop.wait(self._wait_s):
