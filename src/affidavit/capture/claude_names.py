@@ -13,6 +13,8 @@ from typing import Final
 
 SOURCE: Final = "claude-code"
 VENDOR: Final = "anthropic"
+# What our own server records itself, in the entry of each call.
+OWN_TOOLS: Final = "mcp__affidavit__"
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z")
 

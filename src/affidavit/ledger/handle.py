@@ -135,8 +135,10 @@ class Handle:
     def _set_written(self) -> None:
         self._has_written = True
 
-    def _acting_for(self, src: Source, call: served.ServedCall | None) -> Self:
+    def _acting_for(self, src: Source, call: served.ServedCall | None, root: str | None) -> Self:
         context = self._context._replace(src=src, call=call)
+        if root is not None:
+            context = context._replace(project_root=root)
         return type(self)(context, lambda: None, self._note_write)
 
     def _leave_entry(self, outcome: str, *, reads: bool) -> None:
@@ -204,9 +206,14 @@ class Handle:
         }
 
 
-def acting_for(handle: H, src: Source, call: served.ServedCall | None = None) -> H:
+def acting_for(
+    handle: H,
+    src: Source,
+    call: served.ServedCall | None = None,
+    project_root: str | None = None,
+) -> H:
     """The same ledger for one call that came in another way; it needs no closing."""
-    return handle._acting_for(src, call)  # noqa: SLF001 - for servers, not for everybody
+    return handle._acting_for(src, call, project_root)  # noqa: SLF001 - not for everybody
 
 
 def leave_entry(handle: Handle, outcome: str, *, reads: bool) -> None:

@@ -8,7 +8,7 @@ from affidavit.apps.cli.parsing import Commands, add_command
 
 
 def add_stories(commands: Commands) -> None:
-    """`affidavit show` and `why`."""
+    """`affidavit show`, `why` and `import`."""
     parser = add_command(
         commands,
         "show",
@@ -22,6 +22,25 @@ def add_stories(commands: Commands) -> None:
     parser.add_argument("--after", type=int, metavar="N", help="only what lies behind entry N")
     parser.add_argument("--full", action="store_true", help="fold nothing")
     _add_why(commands)
+    _add_import(commands)
+
+
+def _add_import(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "import",
+        "importing:import_",
+        "bring in what a client wrote down before",
+        "Marked as imported, never as seen live. What the ledger has is left out, so it can be "
+        "repeated, and stopped at any time. Makes the ledger where there is none.",
+    )
+    parser.add_argument("client", choices=("claude-code",), help="whose transcripts")
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        metavar="DIR",
+        help="where they are (default: projects below CLAUDE_CONFIG_DIR or ~/.claude); or one file",
+    )
 
 
 def _add_why(commands: Commands) -> None:

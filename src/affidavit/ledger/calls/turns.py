@@ -95,6 +95,11 @@ class Turns(Handle):
             sums.setdefault(key, {})[name] = total
         return [Usage(key, counts) for key, counts in sums.items()]
 
+    def has_turn(self, id: Any = REQUIRED) -> bool:
+        """Whether a turn was ever recorded, also one that was taken back."""
+        turn_id = read_uuid(id, "id")
+        return self._read(lambda reader: bool(reader.turn_indices(turn_id)))
+
     def list_turns(
         self,
         since_ms: int | None = None,
