@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from affidavit.ledger.context import Context
@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 class Transactions(Handle):
     """Calls about transactions."""
 
-    @contextmanager
-    def transaction(self, *, write: bool = True) -> Iterator[Transaction]:
+    def transaction(self, *, write: bool = True) -> AbstractContextManager[Transaction]:
         """Several calls as one unit, all or nothing; with `write=False` reads of one snapshot.
 
         Any error, or `abort()`, undoes all of it and ends it. It holds the write lock, for at most
         10 seconds: other writers wait that long.
         """
-        hold = hold_writer if read_bool(write, "write") else hold_snapshot
+        return self._hold(write=read_bool(write, "write"))
+
+    @contextmanager
+    def _hold(self, *, write: bool) -> Iterator[Transaction]:
+        hold = hold_writer if write else hold_snapshot
         with self._within(waits=write), hold(self._context) as (context, held):
             yield self._lend(context, held)
         if write:
