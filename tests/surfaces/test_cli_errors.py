@@ -75,7 +75,7 @@ MAKES_A_LEDGER = (
     *("turn add", "call request", "proposal create"),
 )
 # They run until their input ends or a signal comes, and have tests of their own.
-SERVERS = {"mcp", "serve", "signer", "hook"}
+SERVERS = {"mcp", "serve", "signer", "hook", "connect", "disconnect"}
 NEEDS_NO_LEDGER = ("", "version", "doctor", "pin")
 NOUNS = {"session", "task", "key", "turn", "call", "proposal"}
 # What the words U, V, W and X stand for: an id nobody used, and three that were.

@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+import argparse
+
 from affidavit.apps.cli.parsing import Commands, add_command
 
 CLIENTS = ("claude-code",)
+_PAYLOADS = ("keep", "hash")
 
 
 def add_capture(commands: Commands) -> None:
-    """`affidavit hook`."""
+    """`affidavit connect`, `disconnect` and `hook`."""
+    parser = add_command(
+        commands,
+        "connect",
+        "connect:connect",
+        "have an agent's client recorded: its hooks, the MCP server, six lines for the agent",
+        "Shows what it changes and keeps what was there. Doing it twice changes nothing.",
+    )
+    _add_where(parser)
+    parser.add_argument(
+        "--payloads",
+        choices=_PAYLOADS,
+        help="keep what tools were asked and answered (keep, the choice for a new ledger), "
+        "or only digests of it (hash)",
+    )
+    parser = add_command(
+        commands,
+        "disconnect",
+        "connect:disconnect",
+        "undo connect: every file is as it was",
+        "A file that was changed since loses only what connect put in.",
+    )
+    _add_where(parser)
     parser = add_command(
         commands,
         "hook",
         "hook:hook",
         "take one event of an agent's client from stdin",
-        "The client runs this by itself. The event is on disk when it "
-        "ends, and in the ledger a moment later. Ends with 0 whatever happens; what goes wrong is "
-        "in a log, and `affidavit doctor` tells it.",
+        "The client runs this by itself. The event is on disk when it ends, and in the ledger a "
+        "moment later. Ends with 0 whatever happens; what goes wrong is in a log, and "
+        "`affidavit doctor` tells it.",
     )
     parser.add_argument("client", choices=CLIENTS, help="whose event it is")
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("client", choices=CLIENTS, help="which client")
+    parser.add_argument(
+        "--project", action="store_true", help="for this folder's project alone, in its own files"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")

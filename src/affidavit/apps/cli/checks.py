@@ -194,6 +194,16 @@ def check_clock(subject: Subject) -> Check:
     return Check("clock", OK, "not behind the newest entry")
 
 
+def check_hooks(subject: Subject) -> Check:
+    """Whether what a connected client tells gets through: an event is sent the whole way."""
+    from affidavit.apps.connecting.probing import probe  # noqa: PLC0415 - for doctor alone
+
+    found = probe(subject.path)
+    if found.trouble:
+        return Check("hooks", FAIL if found.is_broken else WARN, found.trouble, found.hint)
+    return Check("hooks", OK, found.said)
+
+
 def _duration(us: int) -> str:
     minutes, seconds = divmod(us // 1_000_000, 60)
     hours, minutes = divmod(minutes, 60)
@@ -218,7 +228,7 @@ STAGES: Final[tuple[tuple[Question, ...], ...]] = (
     (check_sqlite, check_folder, check_filesystem, check_space, check_file),
     (check_rights, check_mode),
     (check_ledger,),
-    (check_integrity, check_clock, check_retention),
+    (check_integrity, check_clock, check_retention, check_hooks),
 )
 
 

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from itertools import groupby
 from typing import Any, Final
 
-from affidavit.capture.hooks.facts import CHANNEL, Event, record
+from affidavit.capture.hooks.facts import CHANNEL, PROBE, Event, record
 from affidavit.capture.hooks.spool import Spool
 from affidavit.errors import AffidavitError, StoreError
 from affidavit.ledger.ledger import Ledger
@@ -91,6 +91,9 @@ class Drain:
         with self._open(root) as ledger, ledger.transaction() as tx:
             for event in events:
                 record(tx, event, self._find_cleared(event))
+        for event in events:
+            if event.name == PROBE:
+                self._spool.answer(event.id)
         self._spool.remove([event.id for event in events])
 
     def _lay_aside(self, name: str, why: str) -> None:

@@ -19,6 +19,8 @@ from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.results import Session
 
 CHANNEL: Final = "hook"
+# An event that only asks whether events get through.
+PROBE: Final = "AffidavitProbe"
 # What an MCP server of ours records itself.
 OWN_TOOLS: Final = "mcp__affidavit__"
 
@@ -107,7 +109,7 @@ def _digest(*parts: Any) -> str:
 
 def record(ledger: Ledger, event: Event, cleared: str | None = None) -> None:
     """Record what an event says; `cleared` is the run that it goes on from, with a new id."""
-    if event.tool.startswith(OWN_TOOLS):
+    if event.name == PROBE or event.tool.startswith(OWN_TOOLS):
         return
     if cleared is not None:
         _carry_over(ledger, event, cleared)

@@ -4,6 +4,7 @@
 <folder>/refused/                      events that no ledger could take, for a person to look at
 <folder>/drain.lock                    held by the one process that empties the spool
 <folder>/hooks.log                     what went wrong
+<folder>/answered                      the newest question whether events get through
 """
 
 from __future__ import annotations
@@ -108,6 +109,17 @@ class Spool:
             os.write(descriptor, (" ".join(line.split())[:2000] + "\n").encode("utf-8", "replace"))
         finally:
             os.close(descriptor)
+
+    def answer(self, name: str) -> None:
+        """Say that an event went all the way."""
+        (self.folder / "answered").write_text(name, encoding="utf-8")
+
+    def answered(self) -> str:
+        """The event last answered so."""
+        try:
+            return (self.folder / "answered").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return ""
 
     def last_note(self) -> str:
         """The newest line of the log."""

@@ -1,0 +1,89 @@
+"""`affidavit connect` and `affidavit disconnect`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from affidavit.apps import places
+from affidavit.apps.cli.opening import create, is_new, ledger_path, open_for_writing
+from affidavit.apps.cli.render import Answer
+from affidavit.apps.connecting import files
+from affidavit.apps.connecting.claude_code import Place, Wanted, find_places
+from affidavit.apps.connecting.files import Change
+from affidavit.apps.plain import one_line
+
+_STORED = {
+    "keep": "prompts, replies and tool calls with what was asked and answered are kept, secrets "
+    "removed, erasable (`affidavit erase`)",
+    "hash": "prompts and replies are kept, secrets removed, erasable; of what tools were asked and "
+    "answered only digests",
+}
+_REFUSE = "to refuse: --payloads hash, or `affidavit disconnect claude-code`"
+_NO_SERVER = "note: the MCP server's part is missing: pip install 'affidavit[server]'"
+
+
+def connect(args: argparse.Namespace) -> Answer:
+    """Have Claude Code tell what it does; says what changes, and what will be stored."""
+    found, named = _places(args), getattr(args, "ledger", None)
+    wanted = Wanted(ledger_path(args) if named is not None else None, getattr(args, "gate", False))
+    changes = files.plan_connecting(found, wanted)
+    payloads = args.payloads or "keep"
+    if not args.dry_run:
+        payloads = _prepare_ledger(args)
+        files.carry_out(changes, _backups())
+    lines = _show(changes, dry_run=args.dry_run, nothing="Claude Code is connected already.")
+    lines.append(f"From now on {_STORED[payloads]}; {_REFUSE}.")
+    if find_spec("mcp") is None:
+        lines.append(_NO_SERVER)
+    return Answer({**_told(changes, dry_run=args.dry_run), "payloads": payloads}, lines)
+
+
+def _prepare_ledger(args: argparse.Namespace) -> str:
+    """The ledger is there, and stores what was said; how it stores payloads."""
+    if is_new(ledger_path(args)):
+        with create(args, {"payloads": args.payloads or "keep"}) as ledger:
+            return str(ledger.settings["payloads"])
+    with open_for_writing(args) as ledger:
+        if args.payloads is not None:
+            ledger.set(payloads=args.payloads)
+        return str(ledger.settings["payloads"])
+
+
+def disconnect(args: argparse.Namespace) -> Answer:
+    """Leave every file as it was before; what is recorded stays."""
+    found, backups = _places(args), _backups()
+    changes = files.plan_disconnecting(found, backups)
+    if not args.dry_run:
+        files.carry_out(changes, None)
+        files.forget(found, backups)
+    lines = _show(changes, dry_run=args.dry_run, nothing="Claude Code is not connected.")
+    return Answer(_told(changes, dry_run=args.dry_run), lines)
+
+
+def _places(args: argparse.Namespace) -> tuple[Place, ...]:
+    return find_places(Path.cwd() if args.project else None)
+
+
+def _backups() -> Path:
+    return places.state_folder() / "connected"
+
+
+def _show(changes: Sequence[Change], *, dry_run: bool, nothing: str) -> list[str]:
+    lines = [one_line(line) for change in changes for line in change.diff()]
+    if not changes:
+        return [nothing]
+    verb = "would change" if dry_run else "changed"
+    lines.append("")
+    lines += [f"{verb} {one_line(str(change.path))}" for change in changes]
+    return lines
+
+
+def _told(changes: Sequence[Change], *, dry_run: bool) -> dict[str, object]:
+    return {
+        "changed": [str(change.path) for change in changes],
+        "dry_run": dry_run,
+        "diff": ["\n".join(change.diff()) for change in changes],
+    }

@@ -1,0 +1,87 @@
+"""Whether events get through: one is sent by the command that the client would run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from affidavit.apps.connecting.claude_code import find_command, find_places
+from affidavit.apps.hook import open_spool
+from affidavit.capture.hooks.facts import PROBE
+from affidavit.capture.hooks.spool import Spool
+from affidavit.errors import AffidavitError
+
+_WAIT_S: Final = 15.0
+_LOOK_S: Final = 0.05
+
+
+class Probed(NamedTuple):
+    """What came of it; `is_broken` where nothing gets through."""
+
+    said: str
+    trouble: str = ""
+    hint: str = ""
+    is_broken: bool = False
+
+
+def probe(ledger: str) -> Probed:
+    """Send an event through, where a client is connected, and look at what was laid aside."""
+    try:
+        commands = {command for command in map(_command, _settings()) if command is not None}
+    except AffidavitError as error:
+        return Probed("", error.message, error.hint)
+    for command in sorted(commands):
+        words = shlex.split(command)
+        place = words[words.index("--ledger") + 1] if "--ledger" in words else ledger
+        if (trouble := _send(command, open_spool(place))) is not None:
+            hint = "Connect again: `affidavit connect claude-code`."
+            return Probed("", f"{trouble} (`{command}`)", hint, is_broken=True)
+    spool = open_spool(ledger)
+    if refused := spool.refused():
+        said = f"{len(refused)} events were laid aside, the newest: {spool.last_note()}"
+        return Probed("", said, f"Look into {spool.folder / 'refused'}; remove what is settled.")
+    if not commands:
+        return Probed("no client is connected (`affidavit connect claude-code`)")
+    return Probed("Claude Code is connected; an event went the whole way")
+
+
+def _settings() -> list[Path]:
+    return [find_places(None)[0].path, find_places(Path.cwd())[0].path]
+
+
+def _command(settings: Path) -> str | None:
+    try:
+        return find_command(settings.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _send(command: str, spool: Spool) -> str | None:
+    """Why an event did not get through; None where it did."""
+    before = spool.answered()
+    says = json.dumps({"hook_event_name": PROBE}).encode()
+    environment = {key: value for key, value in os.environ.items() if key != "CLAUDE_PROJECT_DIR"}
+    try:
+        ran = subprocess.run(
+            ["/bin/sh", "-c", command],  # noqa: S603 - as the client runs it
+            input=says,
+            capture_output=True,
+            timeout=_WAIT_S,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"the hook did not end in {_WAIT_S:.0f} s"
+    if ran.returncode != 0:
+        return f"the hook ends with {ran.returncode}: {ran.stderr.decode(errors='replace'):.200}"
+    until = time.monotonic() + _WAIT_S
+    while time.monotonic() < until:
+        if spool.answered() != before:
+            return None
+        time.sleep(_LOOK_S)
+    return f"an event did not arrive in {_WAIT_S:.0f} s: {spool.last_note() or 'no note why'}"

@@ -1,0 +1,206 @@
+"""`affidavit connect claude-code` and back: every byte as it was, and nobody's settings harmed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from affidavit.apps.connecting.claude_code import EVENTS, LINES
+from affidavit.apps.hook import open_spool
+from affidavit.apps.hook_drain import drain
+
+SETTINGS = """{
+    "model": "opus",
+    "hooks": {
+        "Stop": [{"hooks": [{"type": "command", "command": "say done"}]}],
+        "PreToolUse": []
+    },
+    "größe": 1.50
+}"""
+SERVERS = '{"numStartups":3,"mcpServers":{"other":{"command":"x"}}}\n'
+LINES_BEFORE = "# Mine\n\nUse tabs."
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "someone"
+    (home / ".claude").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.setenv("AFFIDAVIT_HOME", str(home))
+    monkeypatch.chdir(home)
+    return home
+
+
+def fill(home: Path) -> None:
+    (home / ".claude/settings.json").write_text(SETTINGS)
+    (home / ".claude.json").write_text(SERVERS)
+    (home / ".claude/CLAUDE.md").write_text(LINES_BEFORE)
+
+
+def files_of(home: Path) -> dict[str, bytes]:
+    names = (".claude/settings.json", ".claude.json", ".claude/CLAUDE.md")
+    return {name: (home / name).read_bytes() for name in names if (home / name).exists()}
+
+
+def hooks_of(home: Path) -> dict[str, Any]:
+    return json.loads((home / ".claude/settings.json").read_text())["hooks"]
+
+
+def test_what_is_written(cli: Any, home: Path) -> None:
+    fill(home)
+    ran = cli("connect", "claude-code")
+    assert ran.code == 0, ran.err
+    settings = json.loads((home / ".claude/settings.json").read_text())
+    assert (settings["model"], settings["größe"]) == ("opus", 1.5)
+    assert set(EVENTS) <= set(settings["hooks"])
+    assert settings["hooks"]["Stop"][0]["hooks"][0]["command"] == "say done"
+    command = settings["hooks"]["Stop"][1]["hooks"][0]["command"]
+    assert command.startswith(f"{sys.executable} -EP -m affidavit hook claude-code")
+    assert settings["hooks"]["PreToolUse"][0]["matcher"] == "*"
+    servers = json.loads((home / ".claude.json").read_text())
+    assert servers["numStartups"] == 3
+    assert set(servers["mcpServers"]) == {"other", "affidavit"}
+    assert Path(servers["mcpServers"]["affidavit"]["command"]).is_absolute()
+    lines = (home / ".claude/CLAUDE.md").read_text()
+    assert lines == f"{LINES_BEFORE}\n\n{LINES}"
+    assert LINES.count("\n") <= 6
+    assert "+++" in ran.out
+    assert "are kept, secrets removed, erasable" in ran.out
+    assert "to refuse: --payloads hash" in ran.out
+    assert cli("settings", "--json").data["settings"]["payloads"] == "keep"
+
+
+@pytest.mark.parametrize("filled", [True, False])
+def test_twice_changes_nothing_and_back_restores_every_byte(
+    cli: Any, home: Path, *, filled: bool
+) -> None:
+    if filled:
+        fill(home)
+    before = files_of(home)
+    cli("connect", "claude-code")
+    connected = files_of(home)
+    assert connected != before
+    again = cli("connect", "claude-code", "--json").data
+    assert again["changed"] == []
+    assert files_of(home) == connected
+    assert cli("disconnect", "claude-code").code == 0
+    assert files_of(home) == before
+    assert cli("disconnect", "claude-code", "--json").data["changed"] == []
+
+
+def test_a_file_that_was_changed_since_loses_only_what_is_ours(cli: Any, home: Path) -> None:
+    fill(home)
+    cli("connect", "claude-code")
+    servers = json.loads((home / ".claude.json").read_text()) | {"numStartups": 4}
+    (home / ".claude.json").write_text(json.dumps(servers))
+    settings = (home / ".claude/settings.json").read_text().replace('"opus"', '"sonnet"')
+    (home / ".claude/settings.json").write_text(settings)
+    with (home / ".claude/CLAUDE.md").open("a") as file:
+        file.write("Mine again.\n")
+    cli("disconnect", "claude-code")
+    assert json.loads((home / ".claude.json").read_text()) == {
+        "numStartups": 4, "mcpServers": {"other": {"command": "x"}},
+    }  # fmt: skip
+    after = json.loads((home / ".claude/settings.json").read_text())
+    hooks = {"Stop": json.loads(SETTINGS)["hooks"]["Stop"]}
+    assert after == json.loads(SETTINGS) | {"model": "sonnet", "hooks": hooks}
+    assert (home / ".claude/CLAUDE.md").read_text() == f"{LINES_BEFORE}\nMine again.\n"
+
+
+def test_connected_again_from_another_interpreter_and_then_undone(
+    cli: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(home)
+    before = files_of(home)
+    cli("connect", "claude-code")
+    where = str(home / "other.db")
+    cli("connect", "claude-code", "--ledger", where)
+    command = hooks_of(home)["SessionStart"][0]["hooks"][0]["command"]
+    assert command.endswith(f"--ledger {where}")
+    assert len(hooks_of(home)["Stop"]) == 2
+    cli("disconnect", "claude-code")
+    assert files_of(home) == before
+
+
+def test_a_dry_run_writes_nothing(cli: Any, home: Path) -> None:
+    fill(home)
+    before = set(home.rglob("*"))
+    kept = files_of(home)
+    ran = cli("connect", "claude-code", "--dry-run", "--payloads", "hash")
+    assert "would change" in ran.out
+    assert "only digests" in ran.out
+    assert files_of(home) == kept
+    assert set(home.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"hooks": 7}',
+        '{"hooks": {"Stop": [1]}}',
+        '{"a": 1, "a": 2}',
+        "\ufeff{}",
+        b"\xff",
+    ],
+)
+def test_settings_that_cannot_be_understood_are_left_as_they_are(
+    cli: Any, home: Path, text: str | bytes
+) -> None:
+    fill(home)
+    data = text if isinstance(text, bytes) else text.encode()
+    (home / ".claude/settings.json").write_bytes(data)
+    before = files_of(home)
+    ran = cli("connect", "claude-code")
+    assert ran.code == 2
+    assert "settings.json is left as it is" in ran.err
+    assert files_of(home) == before
+
+
+def test_a_project_has_files_of_its_own(cli: Any, home: Path) -> None:
+    cli("connect", "claude-code", "--project", "--payloads", "hash")
+    assert (home / ".mcp.json").exists()
+    assert (home / "CLAUDE.md").read_text() == LINES
+    assert not (home / ".claude.json").exists()
+    assert cli("settings", "--json").data["settings"]["payloads"] == "hash"
+    cli("disconnect", "claude-code", "--project")
+    assert not (home / ".mcp.json").exists()
+
+
+def test_a_link_stays_a_link_and_rights_stay_rights(cli: Any, home: Path) -> None:
+    fill(home)
+    real = home / "dotfiles.json"
+    (home / ".claude/settings.json").rename(real)
+    real.chmod(0o640)
+    (home / ".claude/settings.json").symlink_to(real)
+    cli("connect", "claude-code")
+    assert (home / ".claude/settings.json").is_symlink()
+    assert "affidavit" in real.read_text()
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_doctor_sends_an_event_the_whole_way(cli: Any, home: Path) -> None:
+    cli("connect", "claude-code")
+    checks = {one["name"]: one for one in cli("doctor", "--json").data["checks"]}
+    assert checks["hooks"]["status"] == "ok"
+    assert "went the whole way" in checks["hooks"]["message"]
+    settings = home / ".claude/settings.json"
+    settings.write_text(settings.read_text().replace(sys.executable, "/no/python"))
+    checks = {one["name"]: one for one in cli("doctor", "--json").data["checks"]}
+    assert checks["hooks"]["status"] == "fail"
+
+
+def test_what_is_connected_is_recorded(cli: Any, home: Path, path: str) -> None:
+    cli("connect", "claude-code")
+    command = hooks_of(home)["SessionStart"][0]["hooks"][0]["command"]
+    says = b'{"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}'
+    subprocess.run(command, shell=True, input=says, check=True, timeout=60)
+    assert drain(path, open_spool(path), wait_s=30) is not None
+    assert [one["state"] for one in cli("session", "list", "--json").data["sessions"]] == ["open"]
