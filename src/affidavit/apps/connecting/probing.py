@@ -67,8 +67,8 @@ def _send(command: str, spool: Spool) -> str | None:
     says = json.dumps({"hook_event_name": PROBE}).encode()
     environment = {key: value for key, value in os.environ.items() if key != "CLAUDE_PROJECT_DIR"}
     try:
-        ran = subprocess.run(
-            ["/bin/sh", "-c", command],  # noqa: S603 - as the client runs it
+        ran = subprocess.run(  # noqa: S603 - what the client runs at each event
+            ["/bin/sh", "-c", command],
             input=says,
             capture_output=True,
             timeout=_WAIT_S,
