@@ -7,7 +7,8 @@ passwords in URLs and headers, and values behind names such as `api_key`. A rand
 a shape nor a name is kept, because digests, ids and images look the same. `RULES` names the rules:
 it changes with them, and every entry from which something was taken says under which rules.
 
-Nearly every text holds nothing, so one look (`_LONG`, `_WORDS`) decides whether more are needed.
+Nearly every text holds nothing, so a first look (`_LONG`, `_WORDS`) says which others are
+needed.
 Every repetition is bounded or possessive: a hostile text takes time in proportion to its size.
 """
 
@@ -92,7 +93,7 @@ _OPEN: Final = r"""\\?["'`]?"""
 _WORD: Final = re.compile(rf"""{_OPEN}(?P<text>[^\s"'`\\,;<>(){{}}\[\]]{{3,512}})""")
 _NAMED: Final = _Clue(
     "named",
-    (),
+    (":", "="),
     re.compile(rf"""(?:{_NAMES})\\?["'`]?\]?\s{{0,3}}(?P<sep>:=|=>|[:=](?![=:]))\s{{0,3}}"""),
     re.compile(
         r"""(?P<quote>\\?["'`])(?P<text>[^\s,;:)"'`\\][^"'`\\\r\n]{3,511})"""
@@ -171,8 +172,10 @@ _HARMLESS_ENV: Final = frozenset(
 
 def redact_text(text: str) -> tuple[str, int]:
     """A text without the secrets in it, and how many there were."""
-    clue = _WORDS.search(text.lower())
-    if clue is None and _LONG.match(text) is None:
+    lower = text.lower()
+    tells = _may_lead(lower) and _WORDS.search(lower) is not None
+    is_long = _LONG.match(text) is not None
+    if not tells and not is_long:
         return text, 0
     count = 0
 
@@ -183,11 +186,27 @@ def redact_text(text: str) -> tuple[str, int]:
 
     if "-----BEGIN" in text:
         text = _KEY.sub(lambda found: _without_key(found, drop), text)
-    text = _TOKENS.sub(lambda found: drop(str(found.lastgroup)), text)
-    if clue is not None:
-        for one in _CLUES:
-            text = _drop_behind(one, text, drop)
+    if is_long:
+        text = _TOKENS.sub(lambda found: drop(str(found.lastgroup)), text)
+    if tells:
+        lower = text.lower()
+        for clue in _CLUES:
+            if any(mark in lower for mark in clue.marks):
+                text, before = _drop_behind(clue, text, lower, drop), text
+                lower = lower if text is before else text.lower()
     return text, count
+
+
+def _may_lead(lower: str) -> bool:
+    """Whether any clue has a mark here; written out because every text is asked this."""
+    return (
+        ":" in lower
+        or "=" in lower
+        or "--" in lower
+        or "-u" in lower
+        or "bearer" in lower
+        or "hook" in lower
+    )
 
 
 def _without_key(found: re.Match[str], drop: Callable[[str], str]) -> str:
@@ -197,11 +216,8 @@ def _without_key(found: re.Match[str], drop: Callable[[str], str]) -> str:
     return f"{begin}{drop('private-key')}{end or ''}"
 
 
-def _drop_behind(clue: _Clue, text: str, drop: Callable[[str], str]) -> str:
+def _drop_behind(clue: _Clue, text: str, lower: str, drop: Callable[[str], str]) -> str:
     """A text without the values that this clue leads to."""
-    lower = text.lower()
-    if clue.marks and not any(mark in lower for mark in clue.marks):
-        return text
     if len(lower) != len(text):
         lower = text.translate(_ASCII_LOWER)  # places must be the same in both
     kept, done = [], 0

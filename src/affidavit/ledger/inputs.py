@@ -292,6 +292,7 @@ Schema = TypeVar("Schema", bound=Struct)
 _TEXTS: Final = frozenset(("content", "description", "error_msg"))
 _NOTES: Final = frozenset(("intent", "matching", "place", "query", "reason", "title"))
 _ENUMS: Final = frozenset(("type", "status", "state", "to", "how"))
+_PLAIN: Final = frozenset((str, int, bool, type(None)))
 _PATH = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"missing required field `(\w+)`")
 _UNKNOWN = re.compile(r"contains unknown field `(.+)`", re.DOTALL)
@@ -304,10 +305,8 @@ def read_input(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
 
 def convert(schema: type[Schema], given: Any, place: str = "") -> Schema:
     """Check arguments that come as one dict; `place` says which, where there are several."""
-    if isinstance(given, dict):
-        odd = [item for item in given.values() if type(item) is not str and isinstance(item, str)]
-        if odd:
-            given = {name: plain_string(item) for name, item in given.items()}
+    if isinstance(given, dict) and not _PLAIN.issuperset(map(type, given.values())):
+        given = {name: plain_string(item) for name, item in given.items()}
     try:
         value = msgspec.convert(given, schema)
     except msgspec.ValidationError as error:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from affidavit.core.moment import render_time
-from affidavit.errors import invalid
+from affidavit.errors import InputError, invalid
 from affidavit.ledger import results, thoughts
 from affidavit.ledger.handle import Handle
 from affidavit.ledger.inputs import (
@@ -70,10 +70,7 @@ class Decisions(Handle):
         self, records: Iterable[Mapping[str, Any]] = REQUIRED, *, idempotency_key: str | None = None
     ) -> list[ThoughtRecord]:
         """Record several decisions as one unit, all or nothing, at most 10,000."""
-        given = [
-            convert(RecordThought, item, f"records[{place}].")
-            for place, item in enumerate(_bounded(records))
-        ]
+        given = _read_records(_bounded(records))
         timestamp, new_id = self._minted(), self._context.new_id
         drafts = [thoughts.draft(one, new_id(), timestamp) for one in given]
         src = self._context.src
@@ -154,6 +151,15 @@ class Decisions(Handle):
 
 class _Batch(Struct):
     records: list[RecordThought]
+
+
+def _read_records(records: list[Any]) -> list[RecordThought]:
+    try:
+        return [convert(RecordThought, item) for item in records]
+    except InputError:  # once more, to say which of them it is
+        return [
+            convert(RecordThought, item, f"records[{place}].") for place, item in enumerate(records)
+        ]
 
 
 def _bounded(records: Any) -> list[Any]:
