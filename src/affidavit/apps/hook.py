@@ -19,6 +19,14 @@ from affidavit.apps import places
 from affidavit.capture.hooks.spool import Spool
 
 CLIENTS: Final = ("claude-code",)
+NUDGE_EVERY_S: Final = 600
+NUDGE: Final = (
+    "A way was just chosen: record the decision now with thought_record (MCP server affidavit, "
+    "type decision): what was chosen, why, and what was rejected."
+)
+# What to look for before anything is parsed: most events hold none of it.
+_CHOSEN: Final = (b'"ExitPlanMode"', b'"AskUserQuestion"')
+_GATED: Final = (b'"Stop"', b'"TaskCompleted"')
 EVENT_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
@@ -31,6 +39,7 @@ def run(words: list[str]) -> NoReturn:
         _complain(words, error)
     with contextlib.suppress(BaseException):
         sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)
 
 
@@ -45,8 +54,58 @@ def take(words: list[str]) -> int:
     if len(body) > EVENT_BYTES_MAX:
         body = b"too large"
     spool.put(json.dumps(about).encode(), body)
+    if "--gate" in words and any(name in body for name in _GATED):
+        return _pass_gate(_ledger(words), spool, body)
     start_drain(spool, _ledger(words))
+    if any(name in body for name in _CHOSEN):
+        _nudge(spool, body)
     return 0
+
+
+def _nudge(spool: Spool, body: bytes) -> None:
+    """Ask for the decision at the moment it was made, and not again for a while."""
+    says = json.loads(body)
+    tool, event = says.get("tool_name"), says.get("hook_event_name")
+    if event != "PostToolUse" or f'"{tool}"'.encode() not in _CHOSEN:
+        return
+    if not spool.claim(f"nudge-{_short(says.get('session_id'))}", NUDGE_EVERY_S):
+        return
+    answer = {"hookEventName": event, "additionalContext": NUDGE}
+    sys.stdout.write(json.dumps({"hookSpecificOutput": answer}))
+
+
+def _pass_gate(ledger: str, spool: Spool, body: bytes) -> int:
+    """Let the agent stop, or refuse in the way its event has for that."""
+    says = json.loads(body)
+    if says.get("hook_event_name") not in ("Stop", "TaskCompleted"):
+        start_drain(spool, ledger)
+        return 0
+    from affidavit.apps import hook_gate  # noqa: PLC0415 - only where a person asked for it
+
+    try:
+        why = hook_gate.find_refusal(ledger, spool, says)
+    except Exception as error:  # noqa: BLE001 - whoever cannot judge lets go
+        said = f"{type(error).__name__}: {error}"
+        spool.note(f"gate: {said}")
+        hook_gate.tell(spool, says, "GateFailed", said)
+        why = None
+    else:
+        if why is not None:
+            hook_gate.tell(spool, says, "GateRefused", why)
+    start_drain(spool, ledger)
+    if why is None:
+        return 0
+    if says["hook_event_name"] == "Stop":
+        sys.stdout.write(json.dumps({"decision": "block", "reason": why}))
+        return 0
+    sys.stderr.write(f"{why}\n")
+    return 2
+
+
+def _short(name: object) -> str:
+    import hashlib  # noqa: PLC0415 - few events need it
+
+    return hashlib.sha256(str(name).encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _ledger(words: list[str]) -> str:
@@ -59,10 +118,7 @@ def _ledger(words: list[str]) -> str:
 
 def open_spool(ledger: str) -> Spool:
     """Where the events wait that belong into a ledger."""
-    import hashlib  # noqa: PLC0415 - together with what else the name needs
-
-    name = hashlib.sha256(os.fsencode(ledger)).hexdigest()[:16]
-    return Spool(places.state_folder() / "hooks" / name)
+    return Spool(places.state_folder() / "hooks" / _short(os.path.realpath(ledger)))
 
 
 def start_drain(spool: Spool, ledger: str) -> None:

@@ -26,6 +26,11 @@ def add_capture(commands: Commands) -> None:
         help="keep what tools were asked and answered (keep, the choice for a new ledger), "
         "or only digests of it (hash)",
     )
+    parser.add_argument(
+        "--gate",
+        action="store_true",
+        help="the agent may not stop while its session has no closing reflection",
+    )
     parser = add_command(
         commands,
         "disconnect",
@@ -44,6 +49,11 @@ def add_capture(commands: Commands) -> None:
         "`affidavit doctor` tells it.",
     )
     parser.add_argument("client", choices=CLIENTS, help="whose event it is")
+    parser.add_argument(
+        "--gate",
+        action="store_true",
+        help="refuse a stop without a closing reflection, once a turn",
+    )
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:

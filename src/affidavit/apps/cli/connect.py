@@ -28,7 +28,7 @@ _NO_SERVER = "note: the MCP server's part is missing: pip install 'affidavit[ser
 def connect(args: argparse.Namespace) -> Answer:
     """Have Claude Code tell what it does; says what changes, and what will be stored."""
     found, named = _places(args), getattr(args, "ledger", None)
-    wanted = Wanted(ledger_path(args) if named is not None else None, getattr(args, "gate", False))
+    wanted = Wanted(ledger_path(args) if named is not None else None, args.gate)
     changes = files.plan_connecting(found, wanted)
     payloads = args.payloads or "keep"
     if not args.dry_run:

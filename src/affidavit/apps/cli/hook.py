@@ -11,5 +11,6 @@ from affidavit.apps.hook import take
 def hook(args: argparse.Namespace) -> Answer:
     """Take one event from stdin."""
     ledger = getattr(args, "ledger", None)
-    code = take([args.client, *(() if ledger is None else ("--ledger", ledger))])
+    words = [args.client, *(("--gate",) if args.gate else ())]
+    code = take([*words, *(() if ledger is None else ("--ledger", ledger))])
     return Answer({}, (), code, is_shown=True)

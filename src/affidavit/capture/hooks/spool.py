@@ -4,6 +4,7 @@
 <folder>/refused/                      events that no ledger could take, for a person to look at
 <folder>/drain.lock                    held by the one process that empties the spool
 <folder>/hooks.log                     what went wrong
+<folder>/claims/                       when something was last done that is done seldom
 <folder>/answered                      the newest question whether events get through
 """
 
@@ -13,7 +14,7 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -131,22 +132,30 @@ class Spool:
 
     def claim(self, name: str, every_s: float) -> bool:
         """Whether a thing may be done now that is done once in so many seconds."""
+        now = time.time()
+
+        def is_free(before: bytes) -> bool:
+            return not before or not 0 <= now - float(before) < every_s
+
+        return self._claim(name, f"{now:.3f}".encode(), is_free)
+
+    def claim_once(self, name: str, turn: str) -> bool:
+        """Whether a thing may be done in this turn that is done once a turn."""
+        return self._claim(name, turn.encode(), lambda before: before != turn.encode())
+
+    def _claim(self, name: str, mark: bytes, is_free: Callable[[bytes], bool]) -> bool:
         path = self.folder / "claims" / name
         path.parent.mkdir(0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            before = os.read(descriptor, 32)
-            if before and 0 <= time.time() - float(before) < every_s:
+            if not is_free(os.read(descriptor, 1_000)):
                 return False
-            os.pwrite(descriptor, f"{time.time():.3f}".encode(), 0)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, mark, 0)
         finally:
             os.close(descriptor)
         return True
-
-    def release(self, name: str) -> None:
-        """The thing may be done again."""
-        (self.folder / "claims" / name).unlink(missing_ok=True)
 
 
 def _lock(descriptor: int, wait_s: float) -> bool:
