@@ -99,6 +99,28 @@ def test_it_checks_a_published_log(run, evidence, ledger, tmp_path):
     assert done.stdout.startswith("VERIFIED: ")
 
 
+def test_what_went_wrong_is_never_taken_for_a_verdict(pyz, bare, evidence, tmp_path):
+    """Python itself ends with 1 at a traceback, which here would say that the log was changed."""
+    file, _ = evidence
+    env = {"PYTHONPATH": str(bare), "HOME": str(tmp_path), "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-S", str(pyz)]
+    other = file.rename(tmp_path / "évidence.affidavit")
+    done = subprocess.run([*command, other], env=env, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (3, b"")
+    with (tmp_path / "gone").open("wb") as nobody, Path(os.devnull).open("rb") as nothing:
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            [*command, other], env=env, stdin=nothing, stdout=writer, stderr=nobody, check=False
+        )
+        os.close(writer)
+    assert done.returncode == 141
+    bug = f"import sys; sys.path.insert(0, {str(pyz)!r}); from affidavit.apps.auditor import "
+    bug += "__main__ as shell; shell.check_file = None; sys.exit(shell.main(['x']))"
+    done = subprocess.run([*command[:2], "-c", bug], env=env, capture_output=True, check=False)
+    assert (done.returncode, b"Traceback" in done.stderr) == (70, False)
+
+
 def test_it_is_built_the_same_each_time(pyz, tmp_path):
     again = tmp_path / "again.pyz"
     subprocess.run([sys.executable, ROOT / "tools/build_pyz.py", again], check=True)

@@ -6,7 +6,10 @@ import http.server
 import json
 import os
 import shutil
+import socket
 import threading
+import time
+from contextlib import suppress
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
@@ -281,6 +284,51 @@ def test_what_a_server_must_not_do(publish, serve, monkeypatch):
     monkeypatch.setattr(reading, "TIMEOUT_S", 0.5)
     with pytest.raises(StoreError):
         verify_published(Server("http://127.0.0.1:1/"), trust)
+
+
+@pytest.fixture
+def answer_raw():
+    """A server that answers with bytes, and then goes on with one of them until it is hung up."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve(first, drip):
+        def answer():
+            with listener.accept()[0] as caller, suppress(OSError):
+                caller.recv(65536)
+                caller.sendall(first)
+                while drip:
+                    caller.sendall(drip)
+                    time.sleep(0.02)
+
+        threading.Thread(target=answer, daemon=True).start()
+        return Server(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+    yield serve
+    listener.close()
+
+
+@pytest.mark.parametrize(
+    "first",
+    [b"", b"no answer\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"a" * 70_000 + b"\r\n\r\n",
+     b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200, b"HTTP/1.1 206 OK\r\n\r\nabc",
+     b"HTTP/1.1 204 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc",
+     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"],
+)  # fmt: skip
+def test_an_answer_that_is_none_is_no_verdict(answer_raw, first):
+    with pytest.raises(StoreError, match="cannot be read"):
+        verify_published(answer_raw(first, b""))
+
+
+@pytest.mark.parametrize(
+    ("first", "drip"),
+    [(b"HTTP/1.1 200 OK\r\nX: ", b"a"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0"),
+     (b"HTTP/1.1 200 OK\r\n\r\n", b"a")],
+)  # fmt: skip
+def test_a_server_that_drips_keeps_nobody_waiting(answer_raw, monkeypatch, first, drip):
+    monkeypatch.setattr(reading, "TIMEOUT_S", 0.3)
+    with pytest.raises(StoreError, match="timed out"):
+        verify_published(answer_raw(first, drip))
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,17 @@ import sys
 from affidavit.apps.auditor.checking import check_file
 from affidavit.apps.auditor.options import add_trust, trust_of
 from affidavit.apps.auditor.published import check_published, is_published
-from affidavit.apps.cli.render import show, show_error
-from affidavit.errors import CODES, AffidavitError
+from affidavit.apps.cli.answering import answer_with, show_every_character
+from affidavit.apps.cli.render import Answer
 
 
 def main(words: list[str]) -> int:
     """Verify what somebody gave or published; the exit code is the verdict."""
+    show_every_character()
+    return answer_with(_check, words)
+
+
+def _check(words: list[str]) -> Answer:
     parser = argparse.ArgumentParser(
         prog="affidavit-verify",
         description="Check an evidence file, a published log, or a proof that a log signed two "
@@ -24,14 +29,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="answer with one JSON document")
     add_trust(parser)
     args = parser.parse_args(words)
-    try:
-        check = check_published if is_published(args.subject) else check_file
-        answer = check(args.subject, trust_of(args))
-    except AffidavitError as error:
-        show_error(error, as_json=args.json)
-        return CODES[error.code].exit_code
-    show(answer, as_json=args.json)
-    return answer.exit_code
+    check = check_published if is_published(args.subject) else check_file
+    return check(args.subject, trust_of(args))
 
 
 if __name__ == "__main__":

@@ -5,11 +5,14 @@ Sizes and times are bounded; redirects are not followed, and nothing but GET is 
 
 from __future__ import annotations
 
-import time
 import urllib.error
 import urllib.request
-from http.client import HTTPResponse
+from collections.abc import Callable
+from concurrent.futures import Future
+from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -90,32 +93,41 @@ class Server:
         """A file of the server."""
         address = f"{self._address}/{path}"
         try:
-            with self._opener.open(address, timeout=TIMEOUT_S) as answer:
-                return _read(_InTime(answer), bytes_max, path)
+            return _in_time(lambda: self._get(address, bytes_max, path))
         except urllib.error.HTTPError as error:
             error.close()
             if error.code in _NOT_FOUND:
                 return None
             raise _unavailable(address, f"it answers {error.code}") from None
-        except (OSError, ValueError) as error:
-            raise _unavailable(address, str(getattr(error, "reason", error))) from None
+        except (OSError, ValueError, HTTPException) as error:
+            said = str(getattr(error, "reason", error)) or "timed out"
+            raise _unavailable(address, said) from None
+
+    def _get(self, address: str, bytes_max: int, path: str) -> bytes:
+        with self._opener.open(address, timeout=TIMEOUT_S) as answer:
+            if answer.status != HTTPStatus.OK:
+                raise HTTPException(f"it answers {answer.status}")
+            data = _read(answer, bytes_max, path)
+            if answer.length:  # a connection that broke is no change of the log
+                raise HTTPException(f"{answer.length:,} bytes are missing")
+            return data
 
 
-class _InTime:
-    """An answer that must be there in time: one byte a second would keep us for ever."""
+def _in_time(get: Callable[[], bytes]) -> bytes:
+    """What is got, if it is there in time.
 
-    def __init__(self, answer: HTTPResponse) -> None:
-        self._answer = answer
-        self._deadline = time.monotonic() + TIMEOUT_S
+    The timeout of a socket is for each byte of it: a byte a second would keep us for ever.
+    """
+    done = Future[bytes]()
 
-    def read(self, size: int) -> bytes:
-        """At most so many bytes."""
-        data = b""
-        while len(data) < size and (part := self._answer.read1(size - len(data))):
-            data += part
-            if time.monotonic() > self._deadline:
-                raise TimeoutError("timed out")
-        return data
+    def work() -> None:
+        try:
+            done.set_result(get())
+        except BaseException as error:  # noqa: BLE001 - raised where the answer is waited for
+            done.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    return done.result(TIMEOUT_S)
 
 
 class _Readable(Protocol):

@@ -14,22 +14,14 @@ its own when it is called.
 from __future__ import annotations
 
 import importlib
-import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from affidavit.errors import CODES, AffidavitError, StoreError
+from affidavit.apps.cli.answering import answer_with, show_every_character
 
 if TYPE_CHECKING:
-    import argparse
-
     from affidavit.apps.cli.render import Answer
-
-BUG = 70
-INTERRUPTED = 130
-BROKEN_PIPE = 141
 
 
 def run() -> NoReturn:
@@ -39,95 +31,20 @@ def run() -> NoReturn:
         from affidavit.apps.hook import run as take_event  # noqa: PLC0415
 
         take_event(sys.argv[2:])
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that cannot show a character gets its code instead of a traceback.
-        sys.stdout.reconfigure(errors="backslashreplace")
+    show_every_character()
     sys.exit(main(sys.argv[1:]))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and answer with its exit code."""
     words = sys.argv[1:] if argv is None else list(argv)
-    try:
-        return _run_command(words)
-    except BrokenPipeError:
-        _discard_stdout()
-        return BROKEN_PIPE
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return answer_with(_run_command, words)
 
 
-def _run_command(words: list[str]) -> int:
+def _run_command(words: list[str]) -> Answer:
     from affidavit.apps.cli.arguments import build_parser  # noqa: PLC0415 - not for a hook
-    from affidavit.apps.cli.render import show_error  # noqa: PLC0415
 
-    as_json = _wants_json(words)
-    try:
-        args = build_parser().parse_args(words)
-        answer = _carry_out(args)
-        _print(answer, as_json=as_json)
-    except SystemExit as stop:  # argparse has printed the help
-        return int(stop.code or 0)
-    except AffidavitError as error:
-        show_error(error, as_json=as_json)
-        return exit_code_of(error)
-    except BrokenPipeError:
-        raise
-    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback for users
-        _show_bug(error, as_json=as_json)
-        return BUG
-    return answer.exit_code
-
-
-def exit_code_of(error: AffidavitError) -> int:
-    """What the shell gets to see of an error."""
-    known = CODES.get(error.code)
-    return BUG if known is None else known.exit_code
-
-
-def _wants_json(words: list[str]) -> bool:
-    # Asked of the words themselves, so that a call that cannot be parsed is answered alike.
-    end = words.index("--") if "--" in words else len(words)
-    return "--json" in words[:end]
-
-
-def _carry_out(args: argparse.Namespace) -> Answer:
+    args = build_parser().parse_args(words)
     module, _, function = args.handler.partition(":")
     answer: Answer = getattr(importlib.import_module(f"{__package__}.{module}"), function)(args)
     return answer
-
-
-def _print(answer: Answer, *, as_json: bool) -> None:
-    from affidavit.apps.cli.render import show  # noqa: PLC0415
-
-    try:
-        show(answer, as_json=as_json)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _discard_stdout()
-        raise StoreError(
-            f"the answer cannot be printed ({error.strerror})",
-            hint="What the command did stands; only its answer is lost.",
-        ) from None
-
-
-def _discard_stdout() -> None:
-    """Let the interpreter's last flush go nowhere instead of failing."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-
-
-def _show_bug(error: Exception, *, as_json: bool) -> None:
-    if os.environ.get("AFFIDAVIT_DEBUG") == "1":
-        import traceback  # noqa: PLC0415 - only when asked for
-
-        traceback.print_exception(error)
-    from affidavit.apps.cli.render import show_error  # noqa: PLC0415
-
-    found = AffidavitError(
-        f"this is a bug: {type(error).__name__}: {error}",
-        hint="Please report it; AFFIDAVIT_DEBUG=1 shows where it happened.",
-    )
-    show_error(found, as_json=as_json)
