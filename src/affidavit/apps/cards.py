@@ -6,15 +6,19 @@ that a story never leaves an entry out.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from affidavit.core.changes import Change, find_changes
 from affidavit.core.names import is_digest
 from affidavit.ledger.results import LogEntry
-from affidavit.ledger.stories import basis_of
+from affidavit.ledger.stories import Mark, Step, ToldCall, basis_of
 from affidavit.verify.findings import Finding
 
+# The texts in which edits stand.
+_EDITS: Final = ("arguments", "diffs")
 _AUTHORS: Final = {
     "none": "nobody vouches for its author",
     "claimed": "its author is as the client named itself",
@@ -50,10 +54,16 @@ class Card:
     facts: Sequence[Fact]
     findings: Sequence[Finding]
     damage: str | None
+    sizes: Mapping[str, int]
+    changes: Sequence[Change]
+    marks: Sequence[Mark] = ()
+    call: ToldCall | None = None
 
 
-def card_of(entry: LogEntry, findings: Mapping[int, Sequence[Finding]]) -> Card:
-    """The card of an entry."""
+def card_of(
+    entry: LogEntry, findings: Mapping[int, Sequence[Finding]], step: Step | None = None
+) -> Card:
+    """The card of an entry, as a step of a story where it is one."""
     title, tone, who, shown = _tell(entry)
     body = entry.body
     digests = [
@@ -77,12 +87,29 @@ def card_of(entry: LogEntry, findings: Mapping[int, Sequence[Finding]]) -> Card:
         facts=[*(fact for name in shown for fact in _facts(name, body.get(name))), *digests],
         findings=findings.get(entry.index, ()),
         damage=entry.damage,
+        sizes={name: size for name in entry.texts if (size := _size(body.get(name))) is not None},
+        changes=[change for name in _EDITS for change in _changes(entry.texts.get(name))],
+        marks=() if step is None else step.marks,
+        call=None if step is None else step.call,
     )
 
 
 def all_facts(entry: LogEntry) -> list[Fact]:
     """Everything an entry's body says."""
     return [fact for name, value in sorted(entry.body.items()) for fact in _facts(name, value)]
+
+
+def _size(committed: Any) -> int | None:
+    size = committed.get("bytes") if isinstance(committed, Mapping) else None
+    return size if isinstance(size, int) else None
+
+
+def _changes(text: str | None) -> list[Change]:
+    """What an edit changes; nothing where it is cut off."""
+    try:
+        return [] if text is None else find_changes(json.loads(text))
+    except (ValueError, RecursionError):
+        return []
 
 
 def _is_committed(body: Mapping[str, Any], name: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -16,21 +17,26 @@ from starlette.staticfiles import StaticFiles
 
 from affidavit import __version__
 from affidavit.apps.cards import Card, all_facts, card_of
+from affidavit.apps.plain import plain
 from affidavit.apps.web import sample
-from affidavit.apps.web.rendering import PAGE_HEADERS, link, render
+from affidavit.apps.web.rendering import PAGE_HEADERS, answer, link, render
 from affidavit.apps.web.verification import Verification
+from affidavit.apps.web.waterfall import waterfall
 from affidavit.core.names import PAYLOAD_BYTES_MAX
 from affidavit.errors import CODES, AffidavitError, ConflictError, InputError, invalid
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.results import LogEntry
+from affidavit.verify.findings import Finding
 
 LOG: Final = logging.getLogger("affidavit.http")
 STORY_ENTRIES: Final = 100
 STORY_TEXT_BYTES: Final = 4_000
 ENTRY_TEXT_BYTES: Final = 100_000
+PART_CHARS: Final = 50_000
 _NEWEST: Final = 6
 _PAGE: Final = 50
 _TEASER_BYTES: Final = 280
+_NS_PER_MS: Final = 1_000_000
 # How much of a story stands before the entry that somebody was led to.
 _BEFORE: Final = 5
 
@@ -53,6 +59,8 @@ class Pages:
             Route("/task", self._task),
             Route("/entry", self._entry),
             Route("/text", self._text),
+            Route("/part", self._part),
+            Route("/pulse", self._pulse),
             Route("/connect", self._connect),
             Route("/verify", self._verdict, methods=["GET"]),
             Route("/verify", self._verify, methods=["POST"]),
@@ -80,9 +88,12 @@ class Pages:
             **shown,
         )
 
-    def _cards(self, entries: list[LogEntry]) -> list[Card]:
+    def _findings(self) -> Mapping[int, Sequence[Finding]]:
         verdict = self._verification.verdict
-        findings = {} if verdict is None else verdict.by_index
+        return {} if verdict is None else verdict.by_index
+
+    def _cards(self, entries: list[LogEntry]) -> list[Card]:
+        findings = self._findings()
         return [card_of(entry, findings) for entry in entries]
 
     def _front(self, request: Request) -> Response:
@@ -142,16 +153,22 @@ class Pages:
                 hint="The list of sessions shows all.",
             )
         after = _number(request, "after", default=None)
-        entries = self._ledger.list_entries(
-            session_id=name, after=after, limit=STORY_ENTRIES + 1, text_bytes_max=STORY_TEXT_BYTES
+        steps = self._ledger.tell_story(
+            name, after=after, limit=STORY_ENTRIES + 1, text_bytes_max=STORY_TEXT_BYTES
         )
+        shown = steps[:STORY_ENTRIES]
         return self._render(
             request,
             "session.html",
             session=session,
             seal=None if session.root is None else self._ledger.merkle_root(name),
             continued_by=self._ledger.list_sessions(continues=name, limit=20),
-            **self._story(entries, after),
+            cards=[card_of(step.entry, self._findings(), step) for step in shown],
+            calls=waterfall(shown, time.time_ns() // _NS_PER_MS),
+            entries=len(self._ledger),
+            more=shown[-1].entry.index if len(steps) > STORY_ENTRIES else None,
+            tail=self._ledger.find_tail(name),
+            after=after,
         )
 
     def _task(self, request: Request) -> Response:
@@ -205,6 +222,22 @@ class Pages:
         if text is None:
             raise InputError("that entry has no such text", code="ERR_NOT_FOUND")
         return PlainTextResponse(text, headers=PAGE_HEADERS)
+
+    def _part(self, request: Request) -> Response:
+        """A stretch of a text for the page to unfold, as safe to show as the page itself."""
+        entry = self._one_entry(_number(request, "index"), PAYLOAD_BYTES_MAX)
+        text = entry.texts.get(request.query_params.get("name", ""))
+        if text is None:
+            raise InputError("that entry has no such text", code="ERR_NOT_FOUND")
+        start = _number(request, "from")
+        end = start + PART_CHARS
+        following = end if end < len(text) else None
+        return answer({"text": plain(text[start:end]), "next": following, "chars": len(text)})
+
+    def _pulse(self, request: Request) -> Response:
+        """Whether there is anything new: how many entries there are."""
+        del request
+        return answer({"entries": len(self._ledger)})
 
     def _connect(self, request: Request) -> Response:
         mcp_url = f"{request.url.scheme}://{request.headers['host']}{self._mcp_path}"

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 
 from affidavit.apps.plain import one_line, plain
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-# Nothing but this server's own style, script and icon; no frame, no plug-in, no base.
+# Nothing but this server's own style, script, icon and texts; no frame, no plug-in, no base.
 _POLICY: Final = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 PAGE_HEADERS: Final = {
@@ -41,6 +42,11 @@ def link(page: str, **asked: Any) -> str:
     """A page's address; ids go into the query, where `..` and `/` are only letters."""
     query = urlencode({name: value for name, value in asked.items() if value is not None})
     return f"/{page}?{query}" if query else f"/{page}"
+
+
+def answer(told: Mapping[str, Any]) -> JSONResponse:
+    """Something for the page's script."""
+    return JSONResponse(dict(told), headers=PAGE_HEADERS)
 
 
 def _moment(at_us: int) -> datetime | None:

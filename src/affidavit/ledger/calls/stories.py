@@ -6,6 +6,7 @@ from affidavit.core.names import PAYLOAD_BYTES_MAX
 from affidavit.ledger import provenance, stories
 from affidavit.ledger.handle import Handle
 from affidavit.ledger.inputs import REQUIRED, TellStory, TraceFile, read_input
+from affidavit.ledger.ports import Reader
 from affidavit.ledger.provenance import Trace
 from affidavit.ledger.stories import Step
 
@@ -37,6 +38,16 @@ class Stories(Handle):
         )
         now_us = self._context.clock()
         return self._read(lambda reader: stories.tell_story(reader, wanted, now_us))
+
+    def find_tail(self, session_id: str = REQUIRED, count: int = 50) -> int | None:
+        """The index behind which the last entries of a session lie; None where these are all."""
+        wanted = read_input(TellStory, {"session_id": session_id, "limit": count})
+
+        def ask(reader: Reader) -> int | None:
+            indices = reader.entry_indices(session_id=wanted.session_id, task_id=None)
+            return indices[-count - 1] if len(indices) > count else None
+
+        return self._read(ask)
 
     def trace_file(
         self, path: str = REQUIRED, *, line: str | None = None, limit: int = 20
