@@ -56,6 +56,7 @@ EVERY_COMMAND = [
     ("usage",),
     ("settled",),
     ("export", "--session", "s1", "-o", "F"),
+    ("coverage", "s1"),
     ("verify",),
     ("pin", "C"),
     ("checkpoint",),

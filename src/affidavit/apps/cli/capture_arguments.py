@@ -11,7 +11,7 @@ _PAYLOADS = ("keep", "hash")
 
 
 def add_capture(commands: Commands) -> None:
-    """`affidavit connect`, `disconnect` and `hook`."""
+    """`affidavit connect`, `disconnect`, `hook` and `coverage`."""
     parser = add_command(
         commands,
         "connect",
@@ -54,6 +54,14 @@ def add_capture(commands: Commands) -> None:
         action="store_true",
         help="refuse a stop without a closing reflection, once a turn",
     )
+    parser = add_command(
+        commands,
+        "coverage",
+        "coverage:coverage",
+        "show which channels were on while a session ran, and what they brought",
+        "Tells that nothing happened from that nothing was recorded.",
+    )
+    parser.add_argument("session", metavar="SESSION", help="the session's id")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
