@@ -88,6 +88,10 @@ def test_it_catches_a_change_and_refuses_what_is_no_evidence(run, evidence):
     assert "evidence_malformed" in done.stdout
     assert run("none").returncode == 4
     assert run(str(ROOT / "LICENSE")).returncode == 2
+    (file.parent / "all.jsonl").write_text("{}\n{}\n", encoding="utf-8")
+    lines = run("all.jsonl")
+    assert lines.returncode == 2
+    assert "all.jsonl is neither an evidence file nor a proof of misbehaviour" in lines.stderr
     assert run("none", "--key", "nonsense").returncode == 2
 
 

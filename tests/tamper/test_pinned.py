@@ -52,7 +52,12 @@ def test_log_and_views_cut_together_are_told(original: Path, victim: Path, size:
 def test_a_history_told_again_with_one_word_changed_is_told(original: Path, tmp_path: Path) -> None:
     forged = tmp_path / "forged.db"
     record_history(forged, slip=" not")
-    assert told(audit(forged, note_of(original))) == [("fork", None, "log")]
+    note = note_of(original)
+    assert told(audit(forged, note)) == [("fork", None, "log")]
+    twice = audit(forged, note, note)
+    assert told(twice) == [("fork", None, "log")]
+    assert not any("was given" in said for said in twice.unchecked)
+    assert any("no checkpoint kept elsewhere fits" in said for said in twice.unchecked)
 
 
 def test_what_is_appended_behind_the_checkpoint_is_said_to_be_open(

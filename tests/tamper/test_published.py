@@ -173,6 +173,9 @@ def test_from_a_kept_checkpoint_only_what_is_new_is_read(publish, folder):
     assert not {"tile/0/000", "tile/0/001", "tile/entries/000"} & files.names
     only_pinned = verify_published(files, Trust(pinned=(pin,))).report
     assert only_pinned.verdict == VERIFIED
+    who = f"who added the entries from {pin.claims.size:,} on"
+    assert any(said.startswith(who) for said in only_pinned.unchecked)
+    assert not any(said.startswith(who) for said in report.unchecked)
 
 
 @pytest.fixture

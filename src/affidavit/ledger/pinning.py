@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from affidavit.core.checkpoint import UnverifiedCheckpoint
 from affidavit.core.identity import derive_identity
@@ -12,11 +13,14 @@ from affidavit.ledger.checkpoints import LogTree
 from affidavit.ledger.ports import Reader
 from affidavit.verify.findings import UNCHECKED_TAIL, Finding, Report
 
+_NONE_FITS: Final = "nothing was authenticated: no checkpoint kept elsewhere fits this log"
+
 
 def compare_pins(reader: Reader, report: Report, pins: Sequence[UnverifiedCheckpoint]) -> Report:
     """The report with what the pins say; roots are read from nodes that the walk has computed."""
     found = [(pin, _compare(reader, pin)) for pin in pins]
-    findings = tuple(finding for _, finding in found if finding is not None)
+    # Two checkpoints of one size say the same, once.
+    findings = tuple(dict.fromkeys(finding for _, finding in found if finding is not None))
     held = [pin.claims.size for pin, finding in found if finding is None]
     if findings:
         report = report._replace(
@@ -24,11 +28,11 @@ def compare_pins(reader: Reader, report: Report, pins: Sequence[UnverifiedCheckp
             findings=(*report.findings, *findings),
             finding_count=report.finding_count + len(findings),
         )
+    unchecked = [one for one in report.unchecked if one != UNCHECKED_TAIL]
     if not held:
-        return report
+        return report._replace(unchecked=(_NONE_FITS, *unchecked))
     size, behind = max(held), reader.size() - max(held)
     said = f"the last {behind:,} entries: the newest checkpoint kept elsewhere has {size:,}"
-    unchecked = [one for one in report.unchecked if one != UNCHECKED_TAIL]
     return report._replace(
         checked={**report.checked, "pinned": size},
         unchecked=(*([said] if behind else []), *unchecked),

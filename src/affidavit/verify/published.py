@@ -213,6 +213,11 @@ class _Check:
             # Whoever verifies kept the beginning himself: it needs no signature he knows.
             own = self._standing.missing
             self._missing = [said for said in self._missing if said not in own]
+            if not self._standing.vouchers:
+                self._unchecked.append(
+                    f"who added the entries from {start:,} on: no key of yours signed the "
+                    "checkpoint (--key)"
+                )
         return start if not self._findings.count else 0
 
     def _say_fork(self, pin: UnverifiedCheckpoint, root: Digest) -> None:

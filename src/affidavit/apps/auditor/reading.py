@@ -77,10 +77,14 @@ def verify_data(
     """The verdict over an evidence file, or over a proof that a log forked."""
     if is_archive(data):
         return verify_evidence(data, trust, progress)
+    said = ""
     if data.startswith(b"{"):
-        return verify_misbehaviour(data, trust)
+        try:
+            return verify_misbehaviour(data, trust)
+        except InputError as error:
+            said = f" ({error.message})"
     raise InputError(
-        f"{path} is neither an evidence file nor a proof of misbehaviour",
-        hint="Evidence files are made by `affidavit export`.",
+        f"{path} is neither an evidence file nor a proof of misbehaviour{said}",
+        hint="Evidence files are made by `affidavit export`; lines of --jsonl carry no proof.",
         field="subject",
     )
