@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 
 import pytest
@@ -117,6 +118,30 @@ def test_a_claim_holds_only_behind_a_run_that_was_seen_since_the_last_edit(told)
     told.call(arguments="pytest", status=None)
     told.say("All tests pass.")
     assert told.marks()[3:] == [("unproven", "says tests pass: the run before did not end")]
+
+
+def test_a_run_counts_for_a_claim_only_once_it_has_ended(told):
+    name = told.call(arguments="pytest", status=None)
+    told.say("All tests pass.")
+    told.by("hook").finish_tool_call(**name, status="completed")
+    told.say("The tests pass.")
+    assert told.marks() == [("unproven", "says tests pass: the run before did not end")]
+    told.call(arguments="ls")
+    told.say("All tests pass.")
+    assert len(told.marks()) == 1
+
+
+def test_a_story_full_of_claims_is_told_in_time(open_ledger, clock):
+    told = Told(open_ledger(clock=clock), clock)
+    told.ledger.record_thoughts(
+        {"type": "plan", "task_id": "t", "agent_id": "a", "session_id": told.session,
+         "content": f"All tests pass, {number}."}
+        for number in range(3_000)
+    )  # fmt: skip
+    began = time.monotonic()
+    page = told.story(after=2_000, limit=1_000)
+    assert time.monotonic() - began < 5
+    assert sum(len(step.marks) for step in page) == 1_000
 
 
 @pytest.mark.parametrize("via", ["import", "mcp", "python"])

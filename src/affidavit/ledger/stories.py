@@ -12,6 +12,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
+from msgspec.structs import replace
+
 from affidavit.core.entry import Entry
 from affidavit.core.lifecycle import ORPHANED
 from affidavit.errors import IntegrityViolation
@@ -30,6 +32,8 @@ _TIMES: Final = ("occurred_at_ms", "started_at_ms", "ended_at_ms", "at_ms")
 # A claim stands at the end of a text as often as at its beginning.
 _CLAIM_BYTES_MAX: Final = 100_000
 _COMMAND_BYTES_MAX: Final = 20_000
+# How many entries before a claim are looked at; a run further back is none for it.
+_LOOK_BACK_MAX: Final = 5_000
 _ORPHAN_AFTER_MS: Final = 3_600_000
 
 
@@ -51,6 +55,11 @@ class ToldCall(Result, frozen=True):
     latency_ms: int | None
     error_kind: str | None
     end: LogEntry | None
+
+
+_NOTHING: Final = Mark("unproven", "says tests pass: no run of tests is recorded before")
+_EDITED: Final = Mark("unproven", "says tests pass: no run of tests is recorded since the edit")
+_UNKEPT: Final = Mark("unproven", "says tests pass: what commands ran before is not kept")
 
 
 class Step(Result, frozen=True):
@@ -101,6 +110,9 @@ class _Teller:
         self._indices = indices
         self._now_ms = now_ms
         self._is_over = is_over
+        # Up to where the newest claim looked back, and what it found: the next goes on from there.
+        self._looked_at = 0
+        self._behind: Mark | int = _NOTHING
 
     def step(self, place: int, text_bytes_max: int) -> Step:
         entry = read_entry(self._reader, self._indices[place], text_bytes_max)
@@ -155,23 +167,23 @@ class _Teller:
         return self._look_back(place) if says_tests_pass(text) else None
 
     def _look_back(self, place: int) -> Mark | None:
-        """The newest run of tests behind the last edit; without one, what is there instead."""
-        unkept = None
-        for index in reversed(self._indices[:place]):
+        """What stands behind a claim: the newest run of tests, unless an edit came after it."""
+        if place < self._looked_at:
+            self._looked_at, self._behind = 0, _NOTHING
+        first = max(self._looked_at, place - _LOOK_BACK_MAX)
+        behind, unkept = self._behind if first == self._looked_at else _NOTHING, None
+        for index in reversed(self._indices[first:place]):
             entry = self._read(index)
-            if entry is None:
-                continue
-            if _is_change(entry):
-                said = "says tests pass: no run of tests is recorded since the edit"
-                return unkept or Mark("unproven", said, index)
-            if entry.kind == "tool_call.requested":
-                ran = self._ran_tests(index, entry)
-                if ran:
-                    return self._doubt_run(index, entry)
-                if ran is None and unkept is None:
-                    said = "says tests pass: what commands ran before is not kept"
-                    unkept = Mark("unproven", said, index)
-        return unkept or Mark("unproven", "says tests pass: no run of tests is recorded before")
+            ran = entry is not None and self._ran_tests(index, entry)
+            if ran or (entry is not None and _is_change(entry)):
+                behind = index if ran else replace(_EDITED, about=index)
+                break
+            if ran is None and unkept is None:
+                unkept = replace(_UNKEPT, about=index)
+        if unkept is not None and isinstance(behind, Mark):
+            behind = unkept
+        self._looked_at, self._behind = place, behind
+        return behind if isinstance(behind, Mark) else self._doubt_run(behind, self._indices[place])
 
     def _read(self, index: int) -> Entry | None:
         try:
@@ -180,15 +192,16 @@ class _Teller:
             return None
 
     def _ran_tests(self, index: int, entry: Entry) -> bool | None:
-        """Whether a call ran tests; None where its command is not kept."""
-        if not is_shell(str(entry.body.get("tool_name"))):
+        """Whether an entry is a call that ran tests; None where its command is not kept."""
+        if entry.kind != "tool_call.requested" or not is_shell(str(entry.body.get("tool_name"))):
             return False
         raw = self._reader.texts(index, entry.kind, _COMMAND_BYTES_MAX).get("arguments")
         return runs_tests(command_of(raw.decode("utf-8", "replace"))) if raw else None
 
-    def _doubt_run(self, index: int, entry: Entry) -> Mark | None:
-        """A run counts once it was seen to end well."""
-        ends = self._reader.call_ends(*_name(entry.body))
+    def _doubt_run(self, index: int, claim: int) -> Mark | None:
+        """A run counts for a claim once it was seen to end well before it."""
+        entry = self._reader.entry(index)
+        ends = [one for one in self._reader.call_ends(*_name(entry.body)) if one < claim]
         end = self._read(ends[-1]) if ends else None
         if end is None:
             return Mark("unproven", "says tests pass: the run before did not end", index)
