@@ -55,6 +55,7 @@ def rows(folder: Path, *, quick: bool, million: int = 0) -> dict[str, Callable[[
         "lookups": lambda: lookups.lookups(folder, 30_000 if quick else 300_000, blocks),
         "size": lambda: verifying.sizes(folder, many // 4),
         "import": lambda: costs.import_cost(5 if quick else 15),
+        "hook": lambda: costs.hook_cost(folder, 11 if quick else 41),
         "mcp": lambda: serving.recording(folder, blocks, 100),
         "start": lambda: serving.starting(folder, 3 if quick else 9),
         "memory": lambda: costs.memory(folder, many),

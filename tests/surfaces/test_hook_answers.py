@@ -116,6 +116,25 @@ def test_a_stop_without_a_reflection_is_refused_once_a_turn(client: Client) -> N
     assert sum(said.startswith("GateRefused") for said in client.turns()) == 2
 
 
+def test_a_reflection_that_went_through_our_server_counts(client: Client) -> None:
+    client.put(START, PROMPT)
+    with affidavit.open(client.path) as ledger:
+        session = ledger.start_session(intent="by the server").session_id
+        said = {"task_id": "t", "agent_id": "a", "content": "why", "session_id": session}
+        ledger.record_thought(type="decision", **said)
+    own = call("PostToolUse", "mcp__affidavit__thought_record", "o1", {},
+               tool_response={"session_id": session})  # fmt: skip
+    client.put(own)
+    why = client.refuses(STOP)
+    assert why is not None
+    assert f'session_id "{session}"' in why
+    with affidavit.open(client.path) as ledger:
+        ledger.record_thought(type="reflection", **said)
+    client.put(event("UserPromptSubmit", prompt="On."))
+    assert client.refuses(STOP) is None
+    client.settle()
+
+
 def test_a_task_is_not_completed_in_the_way_that_event_has(client: Client) -> None:
     client.put(START, PROMPT)
     code, out, err = client(COMPLETED, "--gate")

@@ -190,6 +190,27 @@ def test_clear_and_compaction_stay_in_one_session(desk: Desk) -> None:
         assert ledger.find_linked(SOURCE, stranger).session_id != first.session_id
 
 
+def test_the_session_of_our_own_server_is_linked_with_the_run(desk: Desk) -> None:
+    with affidavit.open(desk.path) as ledger:
+        mine, others = (ledger.start_session(intent="x").session_id for _ in range(2))
+    said = json.dumps({"ok": True, "data": {"session_id": mine, "content": "B"}})
+    answer = [{"type": "text", "text": said}]
+    own = "mcp__affidavit__"
+    events = (
+        call("PostToolUse", f"{own}thought_record", "o1", {}, tool_response=answer),
+        call("PostToolUse", f"{own}thought_record", "o2", {}, tool_response=answer),
+        call("PostToolUse", f"{own}session_list", "o3", {}, tool_response={"session_id": others}),
+        call("PostToolUse", f"{own}thought_record", "o4", {}, tool_response="{"),
+        call("PostToolUse", f"{own}thought_record", "o5", {}, tool_response={"session_id": "no"}),
+    )
+    with desk.take(DAY[0], *events) as ledger:
+        [link] = ledger.list_links(mine)
+        assert link.external_id == RUN
+        assert ledger.list_links(others) == []
+        assert ledger.find_linked(SOURCE, RUN).session_id not in (mine, others)
+        assert ledger.list_tool_calls() == []
+
+
 def test_a_ledger_that_cannot_be_used_loses_nothing(desk: Desk) -> None:
     away = desk.path + ".away"
     os.rename(desk.path, away)

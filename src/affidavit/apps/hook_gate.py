@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from affidavit.apps import wiring
 from affidavit.apps.hook_drain import drain
-from affidavit.capture.claude_names import SOURCE
+from affidavit.capture.claude_names import MCP_SOURCE, SOURCE
 from affidavit.capture.hooks.spool import Spool
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.results import Session
@@ -28,12 +28,12 @@ def find_refusal(ledger: str, spool: Spool, says: dict[str, Any]) -> str | None:
         return None
     _wait_for_spool(ledger, spool)
     with wiring.open_ledger(ledger, readonly=True) as opened:
-        session = opened.find_linked(SOURCE, str(says["session_id"]))
+        session = opened.find_linked(SOURCE, run := str(says["session_id"]))
         if session is None:
             raise LookupError("the run has no session in the ledger")
         if session.state != "open" or _has_subagents(opened, session):
             return None
-        missing = _find_missing(opened, session)
+        missing = _find_missing(opened, session, run)
         turn = _turn_of(opened, session)
     if missing is None or not spool.claim_once(f"gate-{session.session_id}", turn):
         return None
@@ -73,18 +73,29 @@ def _wait_for_spool(ledger: str, spool: Spool) -> None:
         time.sleep(_LOOK_S)
 
 
-def _find_missing(ledger: Ledger, session: Session) -> str | None:
+def _sessions_of(ledger: Ledger, session: Session, run: str) -> list[str]:
+    """The run's session, and the one that the agent's own words went into."""
+    told = ledger.find_linked(MCP_SOURCE, run)
+    return [session.session_id, *(() if told is None else (told.session_id,))]
+
+
+def _find_missing(ledger: Ledger, session: Session, run: str) -> str | None:
     """What the session lacks, in words that say how to mend it."""
-    own = ledger.list_thoughts(session_id=session.session_id)
+    own = [
+        thought
+        for name in _sessions_of(ledger, session, run)
+        for thought in ledger.list_thoughts(session_id=name)
+    ]
     tasks = [session.task_id] if session.task_id else sorted({one.task_id for one in own})
     lacking = [task for task in tasks if not _is_closed(ledger, task)]
     if tasks and not lacking:
         return None
     of = f" of task {lacking[0]!r}" if lacking else ""
+    session_id = _sessions_of(ledger, session, run)[-1]
     task_id = json.dumps(lacking[0]) if lacking else "the id of your task"
     return (
         f"The record of this session has no closing reflection{of}. Call thought_record of the MCP "
-        f'server affidavit with type "reflection", session_id "{session.session_id}", '
+        f'server affidavit with type "reflection", session_id "{session_id}", '
         f"task_id {task_id}: say what was done, what was checked and what is left open. Then stop."
     )
 

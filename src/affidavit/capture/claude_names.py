@@ -12,6 +12,8 @@ import re
 from typing import Final
 
 SOURCE: Final = "claude-code"
+# A session that an MCP server of ours began, in the run that its external id names.
+MCP_SOURCE: Final = f"{SOURCE}/mcp"
 VENDOR: Final = "anthropic"
 # What our own server records itself, in the entry of each call.
 OWN_TOOLS: Final = "mcp__affidavit__"

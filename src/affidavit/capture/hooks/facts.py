@@ -12,7 +12,13 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from affidavit.capture.claude_names import SOURCE, VENDOR, request_id_of, turn_id_of
+from affidavit.capture.claude_names import (
+    MCP_SOURCE,
+    SOURCE,
+    VENDOR,
+    request_id_of,
+    turn_id_of,
+)
 from affidavit.capture.hooks.edits import diffs_of
 from affidavit.core.names import NAME_BYTES_MAX, PAYLOAD_BYTES_MAX
 from affidavit.ledger.ledger import Ledger
@@ -23,6 +29,8 @@ CHANNEL: Final = "hook"
 PROBE: Final = "AffidavitProbe"
 # What an MCP server of ours records itself.
 OWN_TOOLS: Final = "mcp__affidavit__"
+# Those whose answer names the session they wrote into.
+_TOOLS_OF_SESSIONS: Final = frozenset(("audit_session_start", "thought_record"))
 
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _NOTE_BYTES_MAX: Final = 4_000
@@ -109,11 +117,43 @@ def _digest(*parts: Any) -> str:
 
 def record(ledger: Ledger, event: Event, cleared: str | None = None) -> None:
     """Record what an event says; `cleared` is the run that it goes on from, with a new id."""
-    if event.name == PROBE or event.tool.startswith(OWN_TOOLS):
+    if event.name == PROBE:
+        return
+    if event.tool.startswith(OWN_TOOLS):
+        _link_own(ledger, event)
         return
     if cleared is not None:
         _carry_over(ledger, event, cleared)
     _RECORD.get(event.name, _note)(ledger, event)
+
+
+def _link_own(ledger: Ledger, event: Event) -> None:
+    """A session that our MCP server began belongs to the run in which its tools were called."""
+    tool = event.tool.removeprefix(OWN_TOOLS)
+    if event.run is None or event.name != "PostToolUse" or tool not in _TOOLS_OF_SESSIONS:
+        return
+    session = ledger.get_session(_session_in(event.says.get("tool_response")) or "none")
+    if session is None or session.state != "open":
+        return
+    if all(link.external_id != event.run for link in ledger.list_links(session.session_id)):
+        ledger.link_session(session.session_id, MCP_SOURCE, event.run)
+
+
+def _session_in(answer: Any) -> str | None:
+    """The session that an answer of ours names, in whichever form the client hands it on."""
+    if isinstance(answer, str):
+        try:
+            return _session_in(json.loads(answer)) if answer.startswith(("{", "[")) else None
+        except (ValueError, RecursionError):
+            return None
+    if isinstance(answer, list):
+        return next(filter(None, map(_session_in, answer[:8])), None)
+    if not isinstance(answer, dict):
+        return None
+    if "session_id" in answer:
+        return name_of(answer["session_id"])
+    inner = ("structuredContent", "content", "data", "text")
+    return next(filter(None, (_session_in(answer.get(key)) for key in inner)), None)
 
 
 def _carry_over(ledger: Ledger, event: Event, cleared: str) -> None:
