@@ -198,7 +198,13 @@ def test_a_tool_that_is_not_there_is_a_fault_of_the_call(ledger):
         ("audit_session_start", {"intent": "x", "session_id": "s1"}, 'start {"intent": "x"}'),
         ("audit_session_start", {"intent": "x", "continues": "s1"}, "Call audit_session_end {"),
         ("task_get", {"id": "nowhere"}, "Call task_list {"),
-        ("task_create", {"title": "x", "status": "DONE"}, "Call thought_record {"),
+        ("task_create", {"title": "x", "status": "DONE"}, 'Call task_create {"title": "x"}, '),
+        ("task_create", {"title": ""}, "Correct title, then call task_create again."),
+        ("task_update", {"id": "x", "patch": {"status": "x"}}, "One of INIT, GATHER, "),
+        ("task_update", {"id": "x", "patch": {"x": 1}}, "patch.x: is not an argument of this"),
+        ("merkle_finalize", {"session_id": "nowhere"}, "Call audit_verify_chain {}, whose"),
+        ("audit_session_start", {"intent": "x", "continues": "no"}, 'start {"intent": "x"}'),
+        ("task_transition", {"id": "over", "to": "PLAN"}, 'call task_create {"title": '),
         (
             "tool_call_finish",
             {"request_id": UUID, "call_id": "c", "status": "completed"},
@@ -215,6 +221,8 @@ def test_a_tool_that_is_not_there_is_a_fault_of_the_call(ledger):
 def test_a_refusal_says_the_next_call_in_plain_words(ledger, tool, given, then):
     ledger.start_session(intent="x", session_id="s1", proof_grade=True)
     ledger.start_session(intent="x", session_id="s2")
+    over = ledger.create_task(title="x", status="CANCELLED").id
+    given = {name: over if item == "over" else item for name, item in given.items()}
     ledger.record_thought(**SAID, session_id="s1")
     ledger.end_session("s2")
     plain = call(Service(ledger, tools="all"), tool, **given).content[0].text
@@ -297,6 +305,7 @@ def test_bind_auto_fills_in_the_client_and_its_session(ledger):
     shown = ask("thought_record", **said)
     assert (shown["agent_id"], shown["session_id"]) == ("claude", started["session_id"])
     assert ask("thought_record", **said, agent_id="other")["agent_id"] == "other"
+    ask("audit_session_end", session_id=ledger.start_session(intent="another").session_id)
     assert ask("merkle_finalize")["session_id"] == started["session_id"]
     assert ask("audit_session_end")["session_id"] == started["session_id"]
     assert ask("thought_record", **said)["session_id"] is None

@@ -48,7 +48,7 @@ class Wire:
         self.send(json.dumps(request).encode())
         return self._next
 
-    def answer(self, number: int) -> Any:
+    def answer(self, number: int | str) -> Any:
         """The answer to a request; every line on the way is a message of the protocol."""
         assert self.process.stdout is not None
         while True:
@@ -107,6 +107,19 @@ def test_bad_lines_and_methods_are_survived(wire: Wire) -> None:
     answered_within_two_seconds(wire)
 
 
+@pytest.mark.parametrize("content", [rb'"\ud83d"', b"[" * 300 + b"]" * 300])
+def test_a_call_that_is_no_json_to_the_server_is_refused_by_its_id(
+    wire: Wire, content: bytes
+) -> None:
+    """JavaScript writes half of a pair so: a client that got no answer would wait for ever."""
+    said = b'"name":"thought_record","arguments":{"content":' + content + b"}"
+    wire.send(b'{"method":"tools/call","params":{' + said + b'},"jsonrpc":"2.0","id":"mine"}')
+    refusal = wire.answer("mine")["error"]
+    assert refusal["code"] == -32700
+    assert refusal["message"].startswith("Parse error: Invalid JSON: ")
+    answered_within_two_seconds(wire)
+
+
 def test_arguments_of_five_megabytes_are_answered(wire: Wire, path: str) -> None:
     content = "x" * 5_000_000
     result = wire.call("thought_record", **{**SAID, "content": content})
@@ -151,6 +164,24 @@ def test_a_signal_ends_it_cleanly(wire: Wire, path: str, number: int) -> None:
     assert not Path(path + "-wal").exists()
     with affidavit.open(path, readonly=True) as ledger:
         assert ledger.verify().checked["calls"] == 2
+
+
+def test_a_client_that_takes_no_answers_does_not_keep_the_server_from_ending(path: str) -> None:
+    wires = [Wire(start(path)).open() for _ in range(2)]
+    long = {**SAID, "content": "x" * 9_000}
+    for wire in wires:
+        for _ in range(20):
+            wire.ask("tools/call", name="thought_record", arguments=long)
+    wires[0].process.terminate()
+    assert wires[1].process.stdin is not None
+    wires[1].process.stdin.close()
+    for wire in wires:
+        with wire.process as process:
+            assert process.wait(timeout=20) == 0
+            assert process.stderr is not None
+            assert process.stderr.read() == b""
+    with affidavit.open(path, readonly=True) as ledger:
+        assert ledger.verify().valid
 
 
 def test_a_client_that_vanishes_in_a_call_leaves_a_whole_ledger(path: str) -> None:

@@ -367,9 +367,9 @@ def _explain(schema: type[Struct], said: str, place: str) -> InputError:
     message, path = (match["message"], match["path"] or "") if match else (said, "")
     field = path.lstrip(".")
     if missing := _MISSING.search(message):
-        field, message = missing[1], "is missing"
+        field, message = f"{field}.{missing[1]}".lstrip("."), "is missing"
     elif unknown := _UNKNOWN.search(message):
-        field, message = unknown[1], "is not an argument of this call"
+        field, message = f"{field}.{unknown[1]}".lstrip("."), "is not an argument of this call"
     return invalid(
         (place + _shown(field)).rstrip(".") or "input",
         message.replace("`", "")[:200],
@@ -385,6 +385,9 @@ def _shown(field: str) -> str:
 def _say_choices(schema: type[Struct], field: str) -> str:
     """The words a field takes, or the fields there are; empty where any value of its type goes."""
     types = {one.name: one.type for one in msgspec.structs.fields(schema)}
+    first, dot, inner = field.partition(".")
+    if dot and isinstance(types.get(first), type) and issubclass(types[first], Struct):
+        return _say_choices(types[first], inner)
     if field not in types:
         return f"It takes {', '.join(types)}."
     kinds = (types[field], *get_args(types[field]))

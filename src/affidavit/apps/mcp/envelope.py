@@ -22,9 +22,12 @@ TEXT_CONTENT_MAX: Final = 500
 _LONG_CONTENT: Final = re.compile(rf'"content":"(?:[^"\\]|\\.){{{TEXT_CONTENT_MAX + 1}}}')
 # What truncation itself needs to say.
 _ROOM: Final = 600
-_LISTS: Final = ("records", "tasks", "sessions", "turns", "tool_calls", "versions", "proposals")
+_BY_ID: Final = ("records", "tasks", "sessions")
 # Lists that go on behind an index of the log.
-_BY_INDEX: Final = _LISTS[3:]
+_BY_INDEX: Final = ("turns", "tool_calls", "versions", "proposals")
+# Lists in an order of their own, of which no rest can be asked for.
+_RANKED: Final = ("hits",)
+_LISTS: Final = (*_BY_ID, *_BY_INDEX, *_RANKED)
 # A string longer than this may be cut where an answer is too long.
 _CUT_FROM: Final = 1_000
 _TEXTS: Final = ("content", "description", "title", "intent")
@@ -124,20 +127,28 @@ def _cut_list(tool: str, data: dict[str, Any], name: str) -> dict[str, Any]:
     items = data[name]
     kept = _fitting(items, lambda item: len(_compact(item)) + 1)
     if not kept:  # the first alone is too long
-        kept = [_cut_texts(items[0]) if name not in _BY_INDEX else _cut_strings(items[0])]
+        kept = [_cut_texts(items[0]) if name in _BY_ID else _cut_strings(items[0])]
         for mark in ("truncated", "next_after", "hint"):
             kept[0].pop(mark, None)
     last = _place(name, kept[-1])
-    how = (
-        f"Call task_list again with offset {len(kept)} more than before."
-        if name == "tasks"
-        else f"Call {tool} again with after={last!r}; a smaller limit makes shorter answers."
-    )
+    how = _how_to_go_on(tool, name, len(kept), last)
     return {**data, name: kept, "truncated": True, "next_after": last, "hint": how}
+
+
+def _how_to_go_on(tool: str, name: str, count: int, last: Any) -> str:
+    if tool == "task_next_actions":
+        return "Call task_list with a status, such as INIT or APPLY, and an offset for the others."
+    if name == "tasks":
+        return f"Call task_list again with offset {count} more than before."
+    if name in _RANKED:
+        return f"Call {tool} again with more words, or with a task_id, session_id, kind or time."
+    return f"Call {tool} again with after={last!r}; a smaller limit makes shorter answers."
 
 
 def _place(name: str, item: dict[str, Any]) -> Any:
     """What `after` takes to go on behind an item."""
+    if name in _RANKED:
+        return None
     if name in _BY_INDEX:
         return item["request"]["index"] if name == "tool_calls" else item["index"]
     return item.get("id") or item.get("session_id")

@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from affidavit.errors import AffidavitError
+from affidavit.errors import AffidavitError, InputError
 
 _Given = Mapping[str, Any]
+
+# They are about a session that is there; a new one would not help.
+_NEED_SESSION: Final = ("merkle_finalize", "merkle_root", "audit_session_end", "session_get")
 
 
 def say_refusal(tool: str, given: _Given, error: AffidavitError) -> str:
@@ -24,8 +27,9 @@ def _call(tool: str, **given: Any) -> str:
 
 def _again(tool: str, given: _Given, error: AffidavitError) -> str:
     del given
-    hint = error.hint or "Correct the call."
-    return f"{hint} Then call {tool} again."
+    if error.hint in {"", InputError.default_hint}:
+        return f"Correct {error.details.get('field', 'it')}, then call {tool} again."
+    return f"{error.hint} Then call {tool} again."
 
 
 def _retry(tool: str, given: _Given, error: AffidavitError) -> str:
@@ -39,7 +43,10 @@ def _record(task_id: str, type_: str, **more: Any) -> str:
 
 
 def _writeback(tool: str, given: _Given, error: AffidavitError) -> str:
-    del given
+    if tool == "task_create":  # each call makes a task of its own, which no record can precede
+        open_one = {name: item for name, item in given.items() if name != "status"}
+        done = _call("task_update", id="<its id>", patch={"status": "DONE"})
+        return f"Call {_call(tool, **open_one)}, {_record('<its id>', 'reflection')}, then {done}."
     task_id = str(error.details.get("task_id", "<task id>"))
     return f"Call {_record(task_id, 'reflection')}, then {tool} again."
 
@@ -77,7 +84,12 @@ def _end_first(tool: str, given: _Given, error: AffidavitError) -> str:
 
 
 def _start(tool: str, given: _Given, error: AffidavitError) -> str:
-    del given, error
+    if error.details.get("field") == "continues":
+        rest = {name: item for name, item in given.items() if name != "continues"}
+        return f"To begin without an earlier session, call {_call(tool, **rest)}"
+    if tool in _NEED_SESSION:
+        every = _call("audit_verify_chain")
+        return f"Call {every}, whose by_session names those with records, then {tool} again."
     start = _call("audit_session_start", intent="<what you are about to do>")
     return f"Call {start}, then {tool} with the session_id it answers, or leave session_id out."
 
@@ -100,7 +112,7 @@ def _find(tool: str, given: _Given, error: AffidavitError) -> str:
 def _move(tool: str, given: _Given, error: AffidavitError) -> str:
     allowed = error.details.get("allowed") or ()
     if not allowed:
-        return error.hint
+        return f"{error.hint} For what is left, call {_call('task_create', title='<what is left>')}"
     first = _call(tool, **{**given, "to": allowed[0]}) if "to" in given else tool
     return f"{error.hint} For example: {first}"[:600]
 

@@ -48,11 +48,12 @@ class GetToolCall(_AsOf, frozen=True, forbid_unknown_fields=True, kw_only=True):
     call_id: Name
 
 
-class NameToolCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tool call, by its key."""
+class VersionsWanted(Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool call by its key, and behind which index its versions begin."""
 
     request_id: Name
     call_id: Name
+    after: Index | None = None
 
 
 class GetProposal(_AsOf, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -174,6 +175,14 @@ def _reading(call: Callable[..., Any], answer: type[Struct], name: str) -> Run:
     return run
 
 
+def _history(ledger: Ledger, given: VersionsWanted, request: Request) -> Versions:
+    del request
+    with ledger.transaction(write=False) as snapshot:
+        found = snapshot.tool_call_history(given.request_id, given.call_id)
+        rest = [one for one in found if given.after is None or one.index > given.after]
+        return Versions(versions=rest, log_size=len(snapshot), settled=snapshot.settled())
+
+
 def _retract(ledger: Ledger, given: RetractTurn, request: Request) -> Retracted:
     del request
     return Retracted(given.id, ledger.retract_turn(given.id, given.reason))
@@ -244,8 +253,9 @@ OBSERVED_TOOLS: Final = (
     ),
     _reads(
         "tool_call_history", "Show a tool call's versions",
-        "Call this to see every version of a tool call, oldest first.",
-        NameToolCall, Versions, _reading(Ledger.tool_call_history, Versions, "versions"),
+        "Call this to see every version of a tool call, oldest first; after: index of the last "
+        "one seen.",
+        VersionsWanted, Versions, _history,
     ),
     _writes(
         "proposal_create", "Propose a change of code",

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from affidavit.apps.mcp.envelope import shorten
+from affidavit.apps.mcp.envelope import RESULT_CHARACTERS_MAX, shorten
 from affidavit.apps.mcp.health import examine
 from affidavit.apps.mcp.tools import Facts
 from affidavit.ledger.ledger import Ledger
@@ -19,7 +19,8 @@ TEMPLATES: Final = (
     ("affidavit://session/{id}", "session", "How a session began, where it stands, its records"),
     ("affidavit://task/{id}", "task", "Where a task stands, and its records"),
 )
-_RECORDS_MAX: Final = 100
+# A record takes more than 400 characters: where there are more of them, the text says it is cut.
+_RECORDS_MAX: Final = RESULT_CHARACTERS_MAX // 400
 
 
 def read_resource(ledger: Ledger, facts: Facts, uri: str) -> str | None:

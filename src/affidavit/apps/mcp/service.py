@@ -137,9 +137,14 @@ class Service:
         if peer is None:
             return
         if tool.name == "audit_session_start":
-            peer.session_id = answer.structure["data"]["session_id"]
-        elif tool.name == "audit_session_end":
+            peer.session_id = _session_of(answer)
+        elif tool.name == "audit_session_end" and peer.session_id == _session_of(answer):
             peer.session_id = None
+
+
+def _session_of(answer: envelope.Answer) -> str:
+    session_id: str = answer.structure["data"]["session_id"]
+    return session_id
 
 
 def _digest(given: Mapping[str, Any]) -> str | None:

@@ -6,9 +6,11 @@ answered; what was acknowledged is on disk.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
+import time
 from collections.abc import Callable
 from typing import Any, Final, Self
 
@@ -16,20 +18,62 @@ import anyio
 import anyio.to_thread
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from pydantic import ValidationError
 
 from affidavit.apps.mcp.server import make_server
 from affidavit.apps.mcp.service import Service
 
 _DRAIN_S_MAX: Final = 30
+# Who takes nothing for so long, when all is to end, is not waited for.
+_STUCK_S_MAX: Final = 2
 _CHUNK_BYTES: Final = 1 << 16
+
+
+class _Wire:
+    """The way to the client; a pipe is waited for without a thread's help."""
+
+    def __init__(self) -> None:
+        self._fd = os.dup(1)
+        # Whatever else prints must not reach the wire.
+        os.dup2(2, 1)
+        self._text = ""
+        self._waits_since: float | None = None
+
+    def is_stuck(self) -> bool:
+        """Whether the client has taken nothing for a while of what waits for it."""
+        since = self._waits_since
+        return since is not None and time.monotonic() - since > _STUCK_S_MAX
+
+    async def write(self, text: str) -> None:
+        """Keep a message until it is to be sent."""
+        self._text += text
+
+    async def flush(self) -> None:
+        """Send what was kept, never more at once than a pipe that is ready takes."""
+        data, self._text = memoryview(self._text.encode()), ""
+        while data:
+            if not select.select((), (self._fd,), (), 0)[1]:
+                self._waits_since = time.monotonic()
+                await anyio.wait_writable(self._fd)
+                self._waits_since = None
+            data = data[os.write(self._fd, data[: select.PIPE_BUF]) :]
 
 
 class _Asked:
     """The requests that were read and not answered yet, by id."""
 
-    def __init__(self) -> None:
+    def __init__(self, wire: _Wire) -> None:
         self._ids: set[Any] = set()
+        self._wire = wire
 
     def note_read(self, message: Any) -> None:
         """A request waits for its answer; one that is cancelled gets none."""
@@ -44,18 +88,19 @@ class _Asked:
             self._ids.discard(message.id)
 
     async def drain(self) -> None:
-        """Wait until everything asked is answered."""
+        """Wait until everything asked is answered, or until nobody takes the answers."""
         with anyio.move_on_after(_DRAIN_S_MAX):
-            while self._ids:  # noqa: ASYNC110 - only at the end, where nobody is in a hurry
+            while self._ids and not self._wire.is_stuck():  # noqa: ASYNC110 - only at the end
                 await anyio.sleep(0.005)
 
 
 class _Reading:
     """Messages from the client; their end waits for the answers to them."""
 
-    def __init__(self, inner: Any, asked: _Asked) -> None:
+    def __init__(self, inner: Any, asked: _Asked, answers: _Writing) -> None:
         self._inner = inner
         self._asked = asked
+        self._answers = answers
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -69,8 +114,22 @@ class _Reading:
         except StopAsyncIteration:
             await self._asked.drain()
             raise
+        if isinstance(item, ValidationError):
+            await self._refuse(item)
         self._asked.note_read(getattr(item, "message", None))
         return item
+
+    async def _refuse(self, error: ValidationError) -> None:
+        """Answer a request that is no JSON to the SDK, where it says its id: else nobody would."""
+        told = error.errors(include_url=False)[0]
+        try:
+            number = json.loads(told["input"])["id"]
+        except (ValueError, TypeError, LookupError, RecursionError):
+            return
+        if isinstance(number, int | str):
+            words = ErrorData(code=PARSE_ERROR, message=f"Parse error: {told['msg']}"[:300])
+            refusal = JSONRPCError(jsonrpc="2.0", id=number, error=words)
+            await self._answers.send(SessionMessage(refusal))
 
 
 class _Writing:
@@ -133,32 +192,6 @@ class _Lines:
         return os.read(self._fd, _CHUNK_BYTES)
 
 
-class _Wire:
-    """The way to the client. What a pipe takes at once is written without a thread's help."""
-
-    def __init__(self) -> None:
-        self._fd = os.dup(1)
-        # Whatever else prints must not reach the wire.
-        os.dup2(2, 1)
-        self._text = ""
-
-    async def write(self, text: str) -> None:
-        """Keep a message until it is to be sent."""
-        self._text += text
-
-    async def flush(self) -> None:
-        """Send what was kept."""
-        data, self._text = self._text.encode(), ""
-        if len(data) <= select.PIPE_BUF and select.select((), (self._fd,), (), 0)[1]:
-            os.write(self._fd, data)
-        else:
-            await anyio.to_thread.run_sync(self._send_all, data)
-
-    def _send_all(self, data: bytes) -> None:
-        while data:
-            data = data[os.write(self._fd, data) :]
-
-
 def run(service: Service, close: Callable[[], None]) -> None:
     """Serve until stdin ends or SIGTERM or SIGINT comes; then `close`, and leave."""
     try:
@@ -170,17 +203,19 @@ def run(service: Service, close: Callable[[], None]) -> None:
 
 
 async def _serve(server: Server[Any]) -> None:
-    asked = _Asked()
+    lines: Any = _Lines()
+    wire: Any = _Wire()
+    asked = _Asked(wire)
     async with anyio.create_task_group() as group:
         group.start_soon(_stop_on_signal, asked, group.cancel_scope)
-        lines: Any = _Lines()
-        wire: Any = _Wire()
         async with stdio_server(lines, wire) as (read_stream, write_stream):
+            answers = _Writing(write_stream, asked)
             await server.run(
-                _Reading(read_stream, asked),
-                _Writing(write_stream, asked),
+                _Reading(read_stream, asked, answers),
+                answers,
                 server.create_initialization_options(),
             )
+            group.cancel_scope.deadline = anyio.current_time() + _STUCK_S_MAX
         group.cancel_scope.cancel()
 
 
