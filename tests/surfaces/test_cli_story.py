@@ -125,3 +125,12 @@ def test_a_line_is_traced_to_the_edit_the_decision_and_the_proof(
     for place in ("a.py:3", "a.py:99", "b.py:1"):
         assert cli("why", place).code == 2
     assert cli("why", "a.py", "--limit", "0").code == 2
+
+
+def test_a_damaged_entry_is_told_as_such_and_the_rest_as_it_is(cli, session, tamper):
+    tamper("UPDATE log SET entry = x'00ff' WHERE log_index = 3")
+    ran = cli("show", session)
+    assert ran.code == 0
+    assert "!! damaged: entry 3 of the log is damaged" in ran.out
+    assert "All tests pass." in ran.out
+    assert cli("why", "a.py").code == 0

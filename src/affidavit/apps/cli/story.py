@@ -20,7 +20,9 @@ from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.results import LogEntry, Session
 from affidavit.ledger.stories import Step, ToldCall
 
-_PAGE: Final = 200
+# How many steps are held at once: fewer where each may be as long as a text may be.
+_PAGE: Final = 500
+_PAGE_FULL: Final = 10
 _TEXT_BYTES: Final = 4_000
 _EXCERPT: Final = 100
 _DIFF_LINES: Final = 12
@@ -55,10 +57,11 @@ def _find(ledger: Ledger, session_id: str) -> Session:
 
 
 def _steps(ledger: Ledger, session_id: str, after: int | None, text_bytes: int) -> Iterator[Step]:
+    limit = _PAGE if text_bytes == _TEXT_BYTES else _PAGE_FULL
     while True:
-        page = ledger.tell_story(session_id, after=after, limit=_PAGE, text_bytes_max=text_bytes)
+        page = ledger.tell_story(session_id, after=after, limit=limit, text_bytes_max=text_bytes)
         yield from page
-        if len(page) < _PAGE:
+        if len(page) < limit:
             return
         after = page[-1].entry.index
 
