@@ -57,6 +57,14 @@ EVERY_COMMAND = [
     ("settled",),
     ("export", "--session", "s1", "-o", "F"),
     ("coverage", "s1"),
+    ("show", "s1"),
+    ("why", "a.py"),
+    ("search", "why"),
+    ("tail",),
+    ("size",),
+    ("diff", "s1", "s1"),
+    ("erase", "--record", "R", "--yes"),
+    ("retain",),
     ("verify",),
     ("pin", "C"),
     ("checkpoint",),
@@ -75,8 +83,8 @@ MAKES_A_LEDGER = (
     *("init", "record", "session start", "task create"),
     *("turn add", "call request", "proposal create"),
 )
-# They run until their input ends or a signal comes, and have tests of their own.
-SERVERS = {"mcp", "serve", "signer", "hook", "connect", "disconnect"}
+# They need a client, or run until a signal comes, and have tests of their own.
+SERVERS = {"mcp", "serve", "signer", "hook", "connect", "disconnect", "import"}
 NEEDS_NO_LEDGER = ("", "version", "doctor", "pin")
 NOUNS = {"session", "task", "key", "turn", "call", "proposal"}
 # What the words U, V, W and X stand for: an id nobody used, and three that were.

@@ -47,9 +47,12 @@ def size(args: argparse.Namespace) -> Answer:
 
 def tail(args: argparse.Namespace) -> Answer:
     """Facts as they come; with --follow it ends when it is interrupted."""
-    show = _as_json if args.jsonl else _as_line
+    is_document = getattr(args, "json", False) and not args.jsonl
+    show = _as_json if args.jsonl or is_document else _as_line
     with open_for_reading(args) as ledger:
         last = max(-1, len(ledger) - 1 - args.lines)
+        if is_document and not args.follow:  # what goes on has no end: a line an entry
+            return Answer({"entries": [entry.to_dict() for entry in _new(ledger, last)]}, ())
         for entry in _new(ledger, last):
             print(show(entry))
             last = entry.index
