@@ -97,7 +97,7 @@ def tools() -> Iterator[str]:
             word
             for word, holds in (
                 ("`core`", tool.core),
-                ("reads only", tool.reads),
+                ("reads only", tool.only_reads),
                 ("safe to repeat", tool.repeatable),
                 ("destructive", tool.destructive),
                 ("leaves no entry", tool.silent),

@@ -11,11 +11,13 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 import affidavit
+from affidavit.apps import places
 from affidavit.apps.mcp.envelope import RESULT_CHARACTERS_MAX
 from affidavit.apps.mcp.schemas import input_schema, output_schema
 from affidavit.apps.mcp.service import TOOLS, Peer, Service
 from affidavit.apps.mcp.texts import INSTRUCTIONS, PROMPT
 from affidavit.apps.mcp.tools import MODES
+from affidavit.apps.signing_files import GuardFolder
 from surfaces.mcp_clients import ERAS, call, client_of, data, error, run
 
 UUID = "00000000-0000-4000-8000-000000000009"
@@ -325,7 +327,8 @@ def test_no_writing_tool_is_reachable_in_readonly(ledger, path):
     with affidavit.open(path, readonly=True) as reading:
         service = Service(reading, mode="readonly", tools="all")
         assert [tool.name for tool in service.tools if not tool.reads] == []
-        assert set(service.tools.names) == {tool.name for tool in TOOLS if tool.reads}
+        assert set(service.tools.names) == {tool.name for tool in TOOLS if tool.only_reads}
+        assert "proof_get" not in service.tools.names  # it signs what no checkpoint covers yet
         assert data(call(service, "thought_record_list"))["records"]
         health = data(call(service, "server_health"))
         assert (health["status"], health["mode"]) == ("degraded", "readonly")
@@ -350,6 +353,17 @@ def test_health_is_ok_only_where_a_write_would_succeed(ledger, path, monkeypatch
     closed = data(call(service, "server_health"))
     assert closed["status"] == "failing"
     assert "the ledger is closed" in closed["reasons"][0]
+
+
+def test_health_waits_for_nobody_who_signs_and_leaves_no_trace(ledger, path, monkeypatch, tmp_path):
+    size = ledger.checkpoint().size
+    with GuardFolder(places.state_folder).hold(ledger.checkpoint().origin):
+        found = data(call(Service(ledger), "server_health"))
+    assert (found["status"], found["last_checkpoint"]) == ("ok", size)
+    monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "elsewhere"))
+    with affidavit.open(path, readonly=True) as reading:
+        assert data(call(Service(reading, mode="readonly"), "server_health"))["mode"] == "readonly"
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_fault_of_the_server_is_told_without_its_trace(ledger, monkeypatch, caplog):

@@ -259,6 +259,10 @@ class Guard(Protocol):
 class GuardFolder(Protocol):
     """Where this machine keeps its guards."""
 
+    def look(self, origin: str) -> bytes | None:
+        """The newest note signed here, without waiting for who is signing."""
+        ...
+
     def hold(self, origin: str, *, patient: bool = True) -> AbstractContextManager[Guard]:
         """The guard of an origin; nobody else of this user signs while it is held."""
         ...

@@ -208,7 +208,7 @@ def _describe(tool: Tool, *, bind_auto: bool) -> _Result:
         "outputSchema": output_schema(tool.answer, refuses_inside=tool.refuses_inside),
         "annotations": {
             "title": tool.title,
-            "readOnlyHint": tool.reads,
+            "readOnlyHint": tool.only_reads,
             "destructiveHint": tool.destructive,
             "idempotentHint": tool.repeatable,
             "openWorldHint": False,

@@ -41,8 +41,10 @@ class Tool(NamedTuple):
     input: type[Struct]
     answer: type[Struct]
     run: Run
-    # It leaves the ledger as it is; such tools are offered in readonly mode too.
+    # It leaves the ledger as it is.
     reads: bool = False
+    # It records nothing, but signs the log with this user's key and remembers what was signed.
+    signs: bool = False
     # Calling it again with the same arguments changes nothing more.
     repeatable: bool = False
     # It takes something away from what others see.
@@ -55,6 +57,11 @@ class Tool(NamedTuple):
     refuses_inside: bool = False
     # Its calls leave no entry, and it is there in every mode.
     silent: bool = False
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether a call of it leaves everything as it was."""
+        return self.reads and not self.signs
 
 
 class Registry:
@@ -90,10 +97,12 @@ def choose(tools: Iterable[Tool], mode: Mode, wanted: str) -> Registry:
     chosen = _wanted(known, wanted)
     chosen |= {name for name, tool in known.items() if tool.silent and mode != "full"}
     return Registry(
-        tool
-        for name, tool in known.items()
-        if name in chosen and (mode == "full" or tool.silent or (mode == "readonly" and tool.reads))
+        tool for name, tool in known.items() if name in chosen and _is_offered(tool, mode)
     )
+
+
+def _is_offered(tool: Tool, mode: Mode) -> bool:
+    return mode == "full" or tool.silent or (mode == "readonly" and tool.only_reads)
 
 
 def _wanted(known: dict[str, Tool], wanted: str) -> set[str]:

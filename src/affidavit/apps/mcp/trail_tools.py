@@ -227,6 +227,7 @@ TRAIL_TOOLS: Final = (
         RecordProof,
         _prove,
         reads=True,
+        signs=True,
         repeatable=True,
         core=False,
     ),

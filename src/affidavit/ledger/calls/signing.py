@@ -20,7 +20,7 @@ class Signing(Handle):
         """How large the log was when this machine last signed it; None where it never did."""
         if not self._read(keys.read_identity).spans:
             return None
-        return checkpoints.signed_size(self._context) or None
+        return checkpoints.last_signed_size(self._context) or None
 
     def publish(self, place: str = REQUIRED) -> Published:
         """Publish the log in a folder, as tiles anybody can check; a checkpoint is signed first."""
