@@ -204,3 +204,14 @@ def test_what_is_connected_is_recorded(cli: Any, home: Path, path: str) -> None:
     subprocess.run(command, shell=True, input=says, check=True, timeout=60)
     assert drain(path, open_spool(path), wait_s=30) is not None
     assert [one["state"] for one in cli("session", "list", "--json").data["sessions"]] == ["open"]
+
+
+def test_the_gate_is_at_the_two_events_that_end_something(cli: Any, home: Path) -> None:
+    cli("connect", "claude-code", "--gate")
+    gated = {
+        name for name, groups in hooks_of(home).items()
+        if groups[-1]["hooks"][0]["command"].endswith(" --gate")
+    }  # fmt: skip
+    assert gated == {"Stop", "TaskCompleted"}
+    cli("connect", "claude-code")
+    assert "--gate" not in (home / ".claude/settings.json").read_text()

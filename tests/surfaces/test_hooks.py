@@ -225,6 +225,14 @@ def test_a_ledger_that_cannot_be_used_loses_nothing(desk: Desk) -> None:
         assert ledger.list_sessions()[0].state == "ended"
 
 
+def test_a_busy_ledger_keeps_no_hook_waiting(desk: Desk) -> None:
+    with affidavit.open(desk.path) as ledger, ledger.transaction() as held:
+        held.create_task(title="holds the lock")
+        assert start_hook(desk.path, DAY[0]).wait(5) == 0
+        assert len(desk.spool.names()) == 1
+    wait_until_empty(desk.spool)
+
+
 def test_the_half_written_event_of_a_killed_hook_is_counted(desk: Desk) -> None:
     folder = Path(desk.spool.folder) / "events"
     desk.take(DAY[0]).close()
