@@ -304,8 +304,48 @@ OBSERVED: dict[str, dict[str, list[Fault]]] = {
     "list_proposals": {"status": ENUM, "since_ms": MILLIS, **PAGE, **AS_OF},
 }
 
+EXTERNAL = {"source": required(NAME), "external_id": required(NAME)}
+CHANNEL = {"channel": required(NAME), "source": required(NAME), "version": NAME, "session_id": NAME}
+CAPTURED: dict[str, dict[str, list[Fault]]] = {
+    "enter_session": {
+        **EXTERNAL,
+        "intent": required(NOTE),
+        "caller": NAME,
+        "task_id": NAME,
+        "project": NAME,
+        "model": NAME,
+    },
+    "link_session": {"session_id": required(NAME), **EXTERNAL},
+    "find_linked": EXTERNAL,
+    "list_links": {"session_id": required(NAME)},
+    "start_capture": {**CHANNEL, "settings_sha256": [*NAME, fault("no digest", "ab")]},
+    "stop_capture": {**CHANNEL, "count": NUMBERS},
+    "list_captures": {"session_id": NAME},
+    "note_dropped": {
+        "channel": required(NAME),
+        "count": required(NUMBERS),
+        "from_ms": [*required(MILLIS), fault("after the end", 2_000)],
+        "to_ms": required(MILLIS),
+    },
+    "list_dropped": {},
+    "has_turn": {"id": required(UUID)},
+    "tell_story": {
+        "session_id": required(NAME),
+        "after": NUMBERS,
+        "limit": LIMIT,
+        "text_bytes_max": [*NUMBERS, fault("null", None)],
+    },
+    "find_tail": {"session_id": required(NAME), "count": [*LIMIT, fault("null", None)]},
+    "trace_file": {
+        "path": required(NOTE),
+        "line": TEXT,
+        "limit": [*LIMIT, fault("null", None)],
+    },
+}
+
 ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     **OBSERVED,
+    **CAPTURED,
     "close": {},
     "check_writable": {},
     "describe": {},
@@ -541,6 +581,23 @@ def observed_calls():
     }
 
 
+def captured_calls():
+    external, channel = {"source": "x", "external_id": "x"}, {"channel": "hook", "source": "x"}
+    return {
+        "enter_session": {**external, "intent": "x"},
+        "link_session": {"session_id": "s1", **external},
+        "find_linked": external,
+        "list_links": {"session_id": "s1"},
+        "start_capture": channel,
+        "stop_capture": channel,
+        "note_dropped": {"channel": "hook", "count": 1, "from_ms": 0, "to_ms": 1_000},
+        "has_turn": {"id": KNOWN},
+        "tell_story": {"session_id": "s1"},
+        "find_tail": {"session_id": "s1"},
+        "trace_file": {"path": "x"},
+    }
+
+
 def good_call(ledger, name, task):
     """Arguments with which the call is answered."""
     calls = {
@@ -562,6 +619,7 @@ def good_call(ledger, name, task):
         "export": {"session_id": "s1"},
         "prove_growth": {"old_size": 1},
         **observed_calls(),
+        **captured_calls(),
         "query": {"sql": "SELECT 1"},
         "on_change": {"kind": "turn", "callback": print},
         "search": {"query": "x"},

@@ -86,10 +86,17 @@ class TellStory(Struct, frozen=True, forbid_unknown_fields=True):
     text_bytes_max: TextBytes = PAYLOAD_BYTES_MAX
 
 
+class FindTail(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many of the last entries of a session to leave."""
+
+    session_id: Name
+    count: Positive = 50
+
+
 class TraceFile(Struct, frozen=True, forbid_unknown_fields=True):
     """Which edits of a file to find."""
 
-    path: Text
+    path: Note
     line: Text | None = None
     limit: Positive = TASKS_DEFAULT
 
@@ -289,8 +296,8 @@ class ProveGrowth(Struct, frozen=True, forbid_unknown_fields=True):
 
 Schema = TypeVar("Schema", bound=Struct)
 
-_TEXTS: Final = frozenset(("content", "description", "error_msg"))
-_NOTES: Final = frozenset(("intent", "matching", "place", "query", "reason", "title"))
+_TEXTS: Final = frozenset(("content", "description", "error_msg", "line"))
+_NOTES: Final = frozenset(("intent", "matching", "path", "place", "query", "reason", "title"))
 _ENUMS: Final = frozenset(("type", "status", "state", "to", "how"))
 _PLAIN: Final = frozenset((str, int, bool, type(None)))
 _PATH = re.compile(r"^(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)

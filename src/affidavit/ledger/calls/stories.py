@@ -5,7 +5,7 @@ from __future__ import annotations
 from affidavit.core.names import PAYLOAD_BYTES_MAX
 from affidavit.ledger import provenance, stories
 from affidavit.ledger.handle import Handle
-from affidavit.ledger.inputs import REQUIRED, TellStory, TraceFile, read_input
+from affidavit.ledger.inputs import REQUIRED, FindTail, TellStory, TraceFile, read_input
 from affidavit.ledger.ports import Reader
 from affidavit.ledger.provenance import Trace
 from affidavit.ledger.stories import Step
@@ -41,11 +41,11 @@ class Stories(Handle):
 
     def find_tail(self, session_id: str = REQUIRED, count: int = 50) -> int | None:
         """The index behind which the last entries of a session lie; None where these are all."""
-        wanted = read_input(TellStory, {"session_id": session_id, "limit": count})
+        wanted = read_input(FindTail, {"session_id": session_id, "count": count})
 
         def ask(reader: Reader) -> int | None:
             indices = reader.entry_indices(session_id=wanted.session_id, task_id=None)
-            return indices[-count - 1] if len(indices) > count else None
+            return indices[-wanted.count - 1] if len(indices) > wanted.count else None
 
         return self._read(ask)
 
