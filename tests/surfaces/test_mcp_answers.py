@@ -179,14 +179,21 @@ def test_every_tool_answers_as_its_schema_says(ledger, era):
     run(work)
 
 
-def test_a_tool_that_is_not_there_is_a_fault_of_the_call(ledger):
+@pytest.mark.parametrize(("name", "told"), [("erase", "unknown"), ("task_delete", "task_delete")])
+def test_a_tool_that_is_not_offered_is_a_fault_of_the_call(ledger, name, told):
     with pytest.raises(BaseException) as caught:
-        call(Service(ledger), "erase")
+        call(Service(ledger), name)
     found = caught.value
     while isinstance(found, BaseExceptionGroup):
         found = found.exceptions[0]
     assert isinstance(found, MCPError)
     assert "thought_record" in str(found)
+    entry = ledger.list_entries()[-1]
+    assert (entry.kind, entry.body["tool"], entry.body["outcome"]) == (
+        "call.failed",
+        told,
+        "INVALID_PARAMS",
+    )
 
 
 @pytest.mark.parametrize(

@@ -69,17 +69,19 @@ class Handlers:
 
     async def call_tool(self, ctx: _Context, params: CallToolRequestParams) -> _Result:
         """Carry out a call in a thread; a client that gives up does not stop what is written."""
-        tool = self._service.tools.find(params.name)
+        tool, given = self._service.tools.find(params.name), params.arguments or {}
         if tool is None:
-            names = ", ".join(self._service.tools.names)
             raise MCPError(
-                INVALID_PARAMS, f"Unknown tool: {params.name[:100]!r}. There are: {names}"
+                INVALID_PARAMS,
+                await anyio.to_thread.run_sync(
+                    self._service.refuse_unknown, params.name, given, _client(ctx)
+                ),
             )
         key: Any = dict(ctx.meta or {}).get(IDEMPOTENCY_KEY)
         answer = await anyio.to_thread.run_sync(
             lambda: self._service.call(
                 tool,
-                params.arguments or {},
+                given,
                 client=_client(ctx),
                 peer=self._peer(ctx),
                 idempotency_key=key,

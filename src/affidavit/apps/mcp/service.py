@@ -68,7 +68,7 @@ class Service:
         arguments = self._filled(tool, given, client, peer)
         request = Request(self.facts, caller, idempotency_key)
         try:
-            ledger = self._acting(tool, given, caller)
+            ledger = self.ledger if tool.silent else self._acting(tool.name, given, caller)
         except AffidavitError as error:
             return envelope.refusal(tool.name, arguments, error, inside=tool.refuses_inside)
         try:
@@ -77,23 +77,33 @@ class Service:
             if tool.reads and not tool.silent:
                 leave_entry(ledger, FINISHED, reads=True)
         except AffidavitError as error:
-            self._leave_failure(ledger, tool, error.code)
+            _leave_failure(ledger, tool, error.code)
             return envelope.refusal(tool.name, arguments, error, inside=tool.refuses_inside)
         except Exception:  # noqa: BLE001 - the client gets an answer, the operator the trace
             _log.exception("%s failed", tool.name)
-            self._leave_failure(ledger, tool, AffidavitError.default_code)
+            _leave_failure(ledger, tool, AffidavitError.default_code)
             return envelope.bug(tool.name)
         self._link(tool, answer, peer)
         return answer
 
-    def _acting(self, tool: Tool, given: Mapping[str, Any], caller: str | None) -> Ledger:
+    def refuse_unknown(
+        self, name: str, given: Mapping[str, Any], client: tuple[str, str] | None
+    ) -> str:
+        """Leave the entry of a call of a tool that is not offered; answers with what to say."""
+        told = name if any(name == tool.name for tool in TOOLS) else "unknown"  # it may be anything
+        try:
+            ledger = self._acting(told, given, client_name(client))
+            leave_entry(ledger, InputError.default_code, reads=False)
+        except AffidavitError as error:
+            _log.warning("no entry of a call of a tool there is not: %s", error.code)
+        return f"Unknown tool: {name[:100]!r}. There are: {', '.join(self.tools.names)}"
+
+    def _acting(self, tool: str, given: Mapping[str, Any], caller: str | None) -> Ledger:
         """The ledger as this call uses it: what it writes ends with the entry of the call."""
-        if tool.silent:
-            return self.ledger
         call, began = None, time.perf_counter_ns()
         if self.facts.mode == "full":
             call = ServedCall(
-                tool.name,
+                tool,
                 caller,
                 _digest(given),
                 os.urandom(SALT_BYTES),
@@ -101,16 +111,6 @@ class Service:
             )
         source = Source("claimed" if caller else "none", caller, "mcp")
         return acting_for(self.ledger, source, call)
-
-    @staticmethod
-    def _leave_failure(ledger: Ledger, tool: Tool, code: str) -> None:
-        """The entry of a refused call; a store that fails has refused it as well."""
-        if tool.silent:
-            return
-        try:
-            leave_entry(ledger, code, reads=tool.reads)
-        except AffidavitError as error:
-            _log.warning("no entry of a failed call of %s: %s", tool.name, error.code)
 
     def _filled(
         self,
@@ -140,6 +140,16 @@ class Service:
             peer.session_id = _session_of(answer)
         elif tool.name == "audit_session_end" and peer.session_id == _session_of(answer):
             peer.session_id = None
+
+
+def _leave_failure(ledger: Ledger, tool: Tool, code: str) -> None:
+    """The entry of a refused call; a store that fails has refused it as well."""
+    if tool.silent:
+        return
+    try:
+        leave_entry(ledger, code, reads=tool.reads)
+    except AffidavitError as error:
+        _log.warning("no entry of a failed call of %s: %s", tool.name, error.code)
 
 
 def _session_of(answer: envelope.Answer) -> str:
