@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from typing import Any
 
@@ -371,6 +372,16 @@ def test_health_waits_for_nobody_who_signs_and_leaves_no_trace(ledger, path, mon
     with affidavit.open(path, readonly=True) as reading:
         assert data(call(Service(reading, mode="readonly"), "server_health"))["mode"] == "readonly"
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_ledger_replaced_under_the_server_is_for_a_person_to_mend(tmp_path):
+    path = str(tmp_path / "replaced.db")
+    with affidavit.open(path) as replaced:
+        os.rename(path, f"{path}.old")
+        refused = call(Service(replaced), "thought_record", **SAID)
+        assert error(refused)["code"] == "ERR_STORE_UNAVAILABLE"
+        assert "Tell the person, and call server_health {}" in refused.content[0].text
+        assert data(call(Service(replaced), "server_health"))["status"] == "failing"
 
 
 def test_a_fault_of_the_server_is_told_without_its_trace(ledger, monkeypatch, caplog):

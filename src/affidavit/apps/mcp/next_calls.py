@@ -37,6 +37,12 @@ def _retry(tool: str, given: _Given, error: AffidavitError) -> str:
     return f"{error.hint} Call {tool} again with the same arguments in a moment.".strip()
 
 
+def _tell(tool: str, given: _Given, error: AffidavitError) -> str:
+    del given
+    when = f"call {_call('server_health')}; once its status is not failing, {tool} again."
+    return f"{error.hint} Tell the person, and {when}".strip()
+
+
 def _record(task_id: str, type_: str, **more: Any) -> str:
     words = {"type": type_, "task_id": task_id, "agent_id": "<your name>", "content": "<why>"}
     return _call("thought_record", **words, **more)
@@ -147,7 +153,8 @@ _NEXT: Final[dict[str, Callable[[str, _Given, AffidavitError], str]]] = {
     "ERR_INVALID_LIFECYCLE": _lifecycle,
     "ERR_CHAIN_BROKEN": _verify,
     "ERR_STORE_LOCKED": _retry,
-    "ERR_STORE_UNAVAILABLE": _retry,
+    "ERR_STORE_UNAVAILABLE": _tell,
+    "ERR_STORE_FULL": _tell,
     "ERR_OUTCOME_UNKNOWN": _retry,
     "HANDLER_ERROR": _retry,
 }
