@@ -397,3 +397,25 @@ def test_two_records_swapped_in_log_and_view(victim: Path) -> None:
     assert found[0][1] == one
     assert {code for code, _, _ in found} == {"chain_broken"}
     assert len(found) <= 6, found
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("content = '', erased_at = '2026-01-01T00:00:00.000Z'", "erasure_unexplained erased_at"),
+        ("content = ''", "payload_lost content"),
+    ],
+    ids=["and marked as erased", "and not marked"],
+)
+def test_a_text_erased_without_an_entry(victim: Path, sql: str, found: str) -> None:
+    with tampering(victim) as connection:
+        connection.execute(f"UPDATE thought_records SET {sql} WHERE log_index = 200")
+    code, column = found.split()
+    assert told(audit(victim)) == [(code, 200, f"thought_records.{column}")]
+
+
+def test_the_list_of_what_was_erased_emptied(victim: Path) -> None:
+    with tampering(victim) as connection:
+        erased = connection.execute("SELECT count(*) FROM erasures").fetchone()[0]
+        connection.execute("UPDATE erasures SET fields = '[]'")
+    assert [code for code, *_ in told(audit(victim))] == ["view_differs"] * erased
