@@ -93,6 +93,10 @@ def test_it_catches_a_change_and_refuses_what_is_no_evidence(run, evidence):
     assert lines.returncode == 2
     assert "all.jsonl is neither an evidence file nor a proof of misbehaviour" in lines.stderr
     assert run("none", "--key", "nonsense").returncode == 2
+    for words in ((), ("a", "b"), ("a", "--new"), ("a", "--key")):
+        refused = run(*words, "--json")
+        assert refused.returncode == 2
+        assert json.loads(refused.stdout)["error"]["code"] == "INVALID_PARAMS"
 
 
 def test_it_checks_a_published_log(run, evidence, ledger, tmp_path):

@@ -352,3 +352,4 @@ def test_the_command_verifies_a_folder(publish, folder, capsys):
     assert json.loads(capsys.readouterr().out)["data"]["verdict"] == VERIFIED
     assert main(["verify", str(folder)]) in (0, 3)
     assert main(["verify", str(folder), "--session", "s"]) == 2
+    assert main(["verify", str(folder), "--new"]) == 2

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from affidavit.apps.auditor.checking import check_file
 from affidavit.apps.auditor.options import add_trust, trust_of
 from affidavit.apps.auditor.published import check_published, is_published
 from affidavit.apps.cli.answering import answer_with, show_every_character
+from affidavit.apps.cli.parsing import Parser
 from affidavit.apps.cli.render import Answer
 
 
@@ -19,7 +19,7 @@ def main(words: list[str]) -> int:
 
 
 def _check(words: list[str]) -> Answer:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="affidavit-verify",
         description="Check an evidence file, a published log, or a proof that a log signed two "
         "histories.",

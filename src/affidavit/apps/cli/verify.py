@@ -48,12 +48,12 @@ def verify(args: argparse.Namespace) -> Answer:
     """Check a file that somebody gave, the whole ledger, or one chain of it."""
     trust = trust_of(args)
     if args.subject is not None and is_published(args.subject):
-        _refuse_chains(args)
+        _refuse_parts(args)
         with _shown() as bar:
             return check_published(args.subject, trust, bar)
     if args.subject is not None:
         if not wiring.is_open(args.subject) and is_evidence(args.subject):
-            _refuse_chains(args)
+            _refuse_parts(args)
             with _shown() as bar:
                 return check_file(args.subject, trust, bar)
         if getattr(args, "ledger", None) is not None:
@@ -65,9 +65,11 @@ def verify(args: argparse.Namespace) -> Answer:
         return _verify_all(ledger, trust, new_only=args.new)
 
 
-def _refuse_chains(args: argparse.Namespace) -> None:
+def _refuse_parts(args: argparse.Namespace) -> None:
     if args.session is not None or args.task is not None:
         raise invalid("session", "only a ledger has chains to choose from", hint="Leave it out.")
+    if args.new:
+        raise invalid("new", "only a ledger is read in parts", hint="Leave it out.")
 
 
 def _verify_all(ledger: Ledger, trust: Trust, *, new_only: bool) -> Answer:
