@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -198,6 +199,21 @@ def test_a_client_that_vanishes_in_a_call_leaves_a_whole_ledger(path: str) -> No
         assert ledger.verify().valid
         assert ledger.record_thought(**SAID).content == "because"
     process.stderr.close()
+
+
+def test_a_client_that_vanishes_from_a_pair_of_sockets_is_no_fault_either(path: str) -> None:
+    """Node gives its children sockets: one closed with answers unread resets the connection."""
+    mine, theirs = socket.socketpair()
+    command = [sys.executable, "-m", "affidavit", "--ledger", path, "mcp"]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE) as process:
+        theirs.close()
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+        mine.sendall(json.dumps(hello).encode() + b"\n")
+        assert mine.recv(10)
+        mine.close()
+        assert process.wait(timeout=20) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 def test_a_client_that_comes_back_goes_on_with_its_session(path: str) -> None:

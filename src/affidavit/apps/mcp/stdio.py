@@ -196,7 +196,7 @@ def run(service: Service, close: Callable[[], None]) -> None:
     """Serve until stdin ends or SIGTERM or SIGINT comes; then `close`, and leave."""
     try:
         anyio.run(_serve, make_server(service))
-    except* BrokenPipeError:
+    except* ConnectionError:
         pass  # the client is gone; what it asked for is done
     finally:
         close()
