@@ -69,13 +69,15 @@ def observed(cli):
 
 
 @pytest.fixture
-def story(cli):
+def story(cli, tmp_path):
     """A call of every command, in an order in which each is answered."""
     task = cli("task", "create", "--title", "x", "--json").data["id"]
     session = cli("session", "start", "--intent", "x", "--json").data["session_id"]
     cli.record("because", "--session", session)
     cli("checkpoint")
     cli("key", "add")
+    transcripts = tmp_path / "transcripts"
+    transcripts.mkdir()
     vkey = cli("key", "show", "--json").data["keys"][0]["vkey"]
     return {
         "affidavit": [],
@@ -98,6 +100,9 @@ def story(cli):
         "task next": ["task", "next"],
         "task delete": ["task", "delete", task],
         **observed(cli),
+        "show": ["show", session],
+        "import": ["import", "claude-code", str(transcripts)],
+        "why": ["why", "main.py"],
         "verify": ["verify"],
         "verify --task": ["verify", "--task", "t1"],
         "verify --session": ["verify", "--session", session],

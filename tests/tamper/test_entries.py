@@ -209,7 +209,7 @@ def test_a_record_in_the_year_ten_thousand(victim: Path) -> None:
 
 def test_an_unknown_kind_is_counted_and_no_finding(victim: Path) -> None:
     with tampering(victim) as connection:
-        append(connection, "turn.asserted", {"id": "m1", "session_id": None})
+        append(connection, "weather.forecast", {"id": "m1", "session_id": None})
         append(connection, "weather.observed", {})
     report = audit(victim)
     assert told(report) == []
@@ -219,7 +219,7 @@ def test_an_unknown_kind_is_counted_and_no_finding(victim: Path) -> None:
 
 def test_an_unknown_kind_in_a_session_counts_for_its_seal(victim: Path) -> None:
     with tampering(victim) as connection:
-        append(connection, "turn.asserted", {"id": "m1", "session_id": "c-open"})
+        append(connection, "weather.forecast", {"id": "m1", "session_id": "c-open"})
         forge_seal(connection, "c-open")
         forge_end(connection, "c-open")
     assert told(audit(victim)) == []

@@ -63,7 +63,7 @@ def test_a_record_after_seal_and_end_of_its_session(victim: Path) -> None:
 def test_an_entry_of_another_kind_naming_a_sealed_session(victim: Path) -> None:
     body = {"session_id": SEALED, "source": "hook", "external_id": "x"}
     with tampering(victim) as connection:
-        forge(connection, "session.linked", body)
+        forge(connection, "session.visited", body)
         index = log_size(connection) - 1
     assert told(audit(victim)) == [("seal_mismatch", index, "log")]
 

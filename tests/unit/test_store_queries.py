@@ -20,6 +20,8 @@ WHOLE = {
     "sessions": "a page from the newest on: it stops at the limit",
     "setting_changes": "settings are few",
     "identity_changes": "keys are few",
+    "captures_of_all": "channels that are not of one session are few",
+    "dropped": "losses are few",
     "count_entries_holding": "every entry is looked at, before an erasure",
     "erasures_viewed": "every erasure is wanted",
     "forget_inputs": "every key is looked at, in an erasure",

@@ -46,7 +46,10 @@ class ErasureFolder:
 
     def is_marked(self, ledger_id: str) -> bool:
         """Whether somebody was stopped before the file was clean."""
-        return (self._folder(ledger_id) / "scrub").exists()
+        try:
+            return (self._folder(ledger_id) / "scrub").exists()
+        except PermissionError:  # another user's folder
+            return False
 
     def remember(self, ledger_id: str, notes: Sequence[Remembered]) -> None:
         """Keep what was erased; it is on disk when this returns."""
@@ -78,8 +81,8 @@ class ErasureFolder:
                         size = file.seek(0, os.SEEK_END)
                         file.seek(max(0, size - last_bytes))
                     text = file.read().decode(errors="replace")
-            except (FileNotFoundError, NotADirectoryError):
-                return []
+            except (FileNotFoundError, NotADirectoryError, PermissionError):
+                return []  # what another user remembers is not known here
         # A line that a power cut left unfinished is of an erasure whose mark is still there.
         return [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
 

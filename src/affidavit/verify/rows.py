@@ -57,6 +57,7 @@ class Cursor:
         before = self._next
         self._next = next(self._rows, None)
         if self._next is not None and before is not None and self._next[0] <= before[0]:
+            self._say_extra(self._next[0])
             self._next = None  # a damaged page leads back to where we were
 
     def finish(self) -> None:

@@ -67,8 +67,8 @@ class Sessions(Handle):
     def get_session(
         self,
         session_id: str = REQUIRED,
-        as_of: Any = None,
         *,
+        as_of: Any = None,
         as_of_index: int | None = None,
     ) -> Session | None:
         """A session by its id, as it is or was, or None."""

@@ -64,7 +64,7 @@ class Tasks(Handle):
         return self._context.new_salt(), self._context.new_salt()
 
     def get_task(
-        self, id: str = REQUIRED, as_of: Any = None, *, as_of_index: int | None = None
+        self, id: str = REQUIRED, *, as_of: Any = None, as_of_index: int | None = None
     ) -> Task | None:
         """A task by its id, as it is or was; None where there is none or it is deleted."""
         task_id = read_id(id)

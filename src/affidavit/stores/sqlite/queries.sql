@@ -249,8 +249,8 @@ SELECT max(last_index) FROM idempotency_keys;
 -- name: call_ends
 -- What finished a tool call; a late result stands last.
 SELECT log_index FROM tool_calls
-WHERE request_id = ? AND call_id = ? AND status <> 'requested' ORDER BY late, log_index;
+WHERE request_id = ? AND call_id = ? AND status <> 'requested' ORDER BY at, log_index;
 
 -- name: call_request
 SELECT log_index FROM tool_calls
-WHERE request_id = ? AND call_id = ? AND status = 'requested' ORDER BY log_index DESC LIMIT 1;
+WHERE request_id = ? AND call_id = ? AND status = 'requested' ORDER BY at DESC, log_index DESC LIMIT 1;
