@@ -54,7 +54,9 @@ class SessionBook:
         self._leaves_max = leaves_max
         self._states: dict[str, SessionState] = {}
         # What came before a walk that starts in the middle is as unknown as what was forgotten.
-        self._forgot = self._scan = forgot
+        self._forgot = forgot
+        # Whether an entry named a session that no view has: then views do not lead to all of them.
+        self.must_scan = False
         self._leaves_kept = 0
         self.ledger_id: str | None = None
 
@@ -175,7 +177,7 @@ class SessionBook:
             return
         state = self._named(index, session_id, "")
         if read.kind not in _IN_VIEWS:
-            self._scan = True
+            self.must_scan = True
         if read.kind == "session.sealed":
             self._check_seal(index, read.body, state)
             return
@@ -225,7 +227,7 @@ class SessionBook:
         if kept is not None:
             return kept
         return self._source.session_leaves(
-            body["session_id"], index, thoughts=thoughts, scan=self._scan
+            body["session_id"], index, thoughts=thoughts, scan=self.must_scan
         )
 
 
