@@ -37,10 +37,10 @@ demo: $(READY)  ## record a small session, verify it, edit one byte, see it caug
 	@$(BIN)/python examples/demo.py
 
 test: $(READY) $(TOOLS) $(GO) ## everything needed to trust a change (under 8 minutes on 2 cores)
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-all: $(READY) $(TOOLS) $(GO) ## the same with the long rounds, on every Python found (3.11, 3.13)
-	@$(BIN)/python -m pytest -n 2 --long
+	@$(BIN)/python -m pytest -n 2 --dist worksteal --long
 	@sh tools/test-other-pythons
 
 check: $(READY) ## ruff, mypy, import-linter, tidy
