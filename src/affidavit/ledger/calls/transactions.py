@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from affidavit.ledger.ledger import Transaction
 
 
-class Transactions(Handle):
+class Transactions(Handle, ABC):
     """Calls about transactions."""
 
     def transaction(self, *, write: bool = True) -> AbstractContextManager[Transaction]:
@@ -34,5 +35,6 @@ class Transactions(Handle):
         if write:
             self._note_write()
 
+    @abstractmethod
     def _lend(self, context: Context, held: Held) -> Transaction:
-        raise NotImplementedError
+        """The calls of a transaction, on what it holds."""

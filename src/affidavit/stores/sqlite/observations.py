@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
@@ -39,7 +40,7 @@ def version_before_sql(view: View) -> str:
     )
 
 
-class Observations:
+class Observations(ABC):
     """The part of a reader that knows versions."""
 
     _execute: Callable[..., Any]
@@ -106,9 +107,9 @@ class Observations:
                 high = middle
         return low
 
+    @abstractmethod
     def size(self) -> int:
         """How many entries the log has."""
-        raise NotImplementedError
 
     def list_versions(self, wanted: Listing) -> list[Any]:
         """A page of what was in force, in the order of its index."""
