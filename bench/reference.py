@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from affidavit.stores.sqlite.connection import CHECKPOINT_PAGES
+from affidavit.stores.sqlite.connection import CHECKPOINT_PAGES, WRITER_CACHE_KIB
 
 Row = Sequence[Any]
 
@@ -35,6 +35,7 @@ def open_raw(path: str, schema: str) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
     connection.executescript(schema)
     return connection
 

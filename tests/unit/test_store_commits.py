@@ -1,8 +1,10 @@
 """The commit queue by itself: who leads, who follows, and what happens when a leader fails."""
 
 import signal
+import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
@@ -69,7 +71,8 @@ class Callers:
 
     def _submit(self, unit):
         try:
-            self.outcomes[unit] = self.queue.submit(Request(unit, time.time_ns))
+            request = Request(unit, time.time_ns, quick=not str(unit).startswith("slow"))
+            self.outcomes[unit] = self.queue.submit(request)
         except BaseException as error:
             self.outcomes[unit] = error
 
@@ -268,6 +271,113 @@ def test_many_threads_all_get_their_own_answer(queue, runner):
     assert sorted(unit for batch in runner.batches for unit in batch) == list(range(200))
     assert queue._leader is None
     assert not queue._waiting
+
+
+class Stage:
+    """Three commits: `first` alone, then its heir with `follower`, then `third`, which is held up.
+
+    What became of the follower, whose fact is on disk by then, is what these tests are about.
+    """
+
+    def __init__(self, queue, runner, third="third", *more):
+        self.callers = Callers(queue)
+        self.callers.lead("first", runner)
+        self.callers.start("heir", "follower", *more)
+        self.reached, self.gate = threading.Event(), threading.Event()
+
+        def run(batch, run=runner.__call__):
+            if batch[0].unit == "heir":
+                self.callers.start(third)
+            if batch[0].unit == third:
+                self.reached.set()
+                assert self.gate.wait(WAIT_S)
+            run(batch)
+
+        queue._run_batch = run
+        runner.gate.set()
+        assert self.reached.wait(WAIT_S)
+        until(lambda: {"first", "heir"} <= self.callers.outcomes.keys())
+
+    def end(self):
+        self.gate.set()
+        self.callers.join()
+        assert not any(map(is_error, self.callers.outcomes.values()))
+
+
+def test_who_is_settled_is_held_while_a_quick_leader_works_and_goes_when_it_waits(queue, runner):
+    stage = Stage(queue, runner, "third", "another", "and another")
+    time.sleep(0.05)
+    assert not {"follower", "another", "and another"} & stage.callers.outcomes.keys()
+    queue.let_go()
+    until(lambda: {"follower", "another", "and another"} <= stage.callers.outcomes.keys())
+    assert "third" not in stage.callers.outcomes
+    stage.end()
+
+
+def test_nobody_is_held_behind_one_who_may_take_long(queue, runner):
+    stage = Stage(queue, runner, "slow third")
+    until(lambda: "follower" in stage.callers.outcomes)
+    assert "slow third" not in stage.callers.outcomes
+    stage.end()
+
+
+def test_nobody_stays_held_where_the_next_leader_fails(queue, runner):
+    stage = Stage(queue, runner)
+
+    def fail(batch):
+        raise MemoryError("nothing left")
+
+    queue._run_batch = fail
+    stage.end()
+    assert stage.callers.outcomes["follower"] == "answer to follower"
+
+
+def test_a_deferred_one_among_the_settled_does_not_end_the_chain(queue, runner):
+    callers = Callers(queue)
+    callers.lead("first", runner)
+    callers.start("a", "b", "c")
+    queue.defer(Request("read", time.time_ns, deferred=True))
+    runner.gate.set()
+    callers.join()
+    assert runner.batches == [["first"], ["read", "a", "b", "c"]]
+
+
+@pytest.fixture
+def let_go(open_ledger, monkeypatch):
+    """A store, and an event that is set when its leader lets those go who are held."""
+    ledger = open_ledger()
+    ledger.start_session(intent="so that there is a connection")
+    store, went = ledger._context.store, threading.Event()
+    monkeypatch.setattr(store._queue, "let_go", went.set)
+    return ledger, store, went
+
+
+def test_a_leader_that_waits_for_another_process_lets_go_first(let_go, path):
+    ledger, _, went = let_go
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        late = threading.Thread(target=lambda: ledger.create_task(title="late"), daemon=True)
+        late.start()
+        assert went.wait(WAIT_S)
+        assert late.is_alive()
+        other.execute("ROLLBACK")
+    late.join(WAIT_S)
+    assert ledger.list_tasks().total_count == 1
+
+
+@pytest.mark.parametrize("how", ["rebuild", "scrub", "fork"])
+def test_what_keeps_commits_off_for_longer_lets_go_too(let_go, how):
+    ledger, store, went = let_go
+    if how == "rebuild":
+        ledger.rebuild()
+    elif how == "scrub":
+        store.scrub([])
+    else:
+        store.before_fork()
+        store.after_fork_in_parent()
+    assert went.is_set()
+    assert not store._apart
+    ledger.create_task(title="afterwards")
 
 
 def later(unit):

@@ -123,7 +123,8 @@ def encode_thought(
         f'"task_id":{task},"timestamp":{timestamp},"type":"{type_}"}},"kind":"thought.recorded",'
         f"{source_json(src)}"
     )
-    return _bounded(encode_utf8(text, "entry"))
+    data = text.encode() if text.isascii() else encode_utf8(text, "entry")
+    return data if len(data) <= ENTRY_BYTES_MAX else _bounded(data)
 
 
 def encode_call(entry: Entry) -> bytes:

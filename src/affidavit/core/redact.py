@@ -152,7 +152,12 @@ _CLUES: Final = (
     _NAMED,
 )
 _REST: Final = re.compile(r"""[^\s"'`\\,;<>(){}\[\]]*+""")
-_LONG: Final = re.compile(r"(?:[\w-]{0,15}+[^\w-]+)*+[\w-]{16}", re.ASCII)
+# A token has sixteen characters of these in a row: looked for in bytes, several times as fast.
+_TOKEN_BYTES: Final = bytes(
+    ord("w") if byte < 128 and (chr(byte).isalnum() or chr(byte) in "_-") else ord(" ")
+    for byte in range(256)
+)
+_LONG: Final = b"w" * 16
 _WORDS: Final = re.compile(
     r"pass|pwd|secret|token|credential|key|authorization|bearer|cookie|contrase|kennwort|string"
     r"|://|hook|-u"
@@ -174,7 +179,7 @@ def redact_text(text: str) -> tuple[str, int]:
     """A text without the secrets in it, and how many there were."""
     lower = text.lower()
     tells = _may_lead(lower) and _WORDS.search(lower) is not None
-    is_long = _LONG.match(text) is not None
+    is_long = _LONG in text.encode("utf-8", "surrogatepass").translate(_TOKEN_BYTES)
     if not tells and not is_long:
         return text, 0
     count = 0
@@ -202,8 +207,7 @@ def _may_lead(lower: str) -> bool:
     return (
         ":" in lower
         or "=" in lower
-        or "--" in lower
-        or "-u" in lower
+        or ("-" in lower and ("--" in lower or "-u" in lower))
         or "bearer" in lower
         or "hook" in lower
     )

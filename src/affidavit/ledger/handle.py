@@ -110,25 +110,27 @@ class Handle:
         unit: Callable[[Writer], tuple[T, int, int]],
         replay: Callable[[Writer, int, int], T],
         key: str | None,
+        *,
+        quick: bool = True,
     ) -> T:
         """Run a unit that answers (result, first index, last index), once per idempotency key."""
         if key is not None:
             unit = idempotency.once(
                 read_id(key, "idempotency_key"), given, self._context.new_salt(), unit, replay
             )
-        return self._run(unit)
+        return self._run(unit, quick=quick)
 
     def _commit(self, unit: Callable[[Writer], T]) -> T:
         """Run a unit that is safe to repeat by what it is."""
-        return self._run(lambda tx: (unit(tx), -1, -1))
+        return self._run(lambda tx: (unit(tx), -1, -1), quick=True)
 
-    def _run(self, unit: Callable[[Writer], tuple[T, int, int]]) -> T:
+    def _run(self, unit: Callable[[Writer], tuple[T, int, int]], *, quick: bool) -> T:
         if self._inside:
             self._check_outside()
         context = self._context
         if context.call is not None:
             unit = served.with_entry(context.call, context.src, unit)
-        result, _, _ = context.store.write(unit, context.clock)
+        result, _, _ = context.store.write(unit, context.clock, quick=quick)
         self._note_write()
         return result
 

@@ -351,8 +351,11 @@ class Store(Protocol):
         """Whether it was not closed yet."""
         ...
 
-    def write(self, unit: Callable[[Writer], T], clock: Clock) -> T:
-        """Run a unit under the write lock and return its answer once it is durable."""
+    def write(self, unit: Callable[[Writer], T], clock: Clock, *, quick: bool = False) -> T:
+        """Run a unit under the write lock and return its answer once it is durable.
+
+        Others may be held up for a unit that says it is quick.
+        """
         ...
 
     def write_soon(self, unit: Callable[[Writer], None], clock: Clock) -> None:

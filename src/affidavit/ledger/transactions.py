@@ -76,9 +76,9 @@ class Held:
             hint="End the transaction first.",
         )
 
-    def write(self, unit: Callable[[Writer], T], clock: Clock) -> T:
+    def write(self, unit: Callable[[Writer], T], clock: Clock, *, quick: bool = False) -> T:
         """Run a unit as part of the transaction."""
-        del clock
+        del clock, quick
         if self.readonly:
             raise ConflictError(
                 "the transaction only reads",

@@ -136,7 +136,7 @@ class Sessions(Handle):
                 raise thoughts.session_not_found(given.session_id)
             return sessions.describe_seal(row, already=last < first)
 
-        sealed = self._write(given, unit, replay, idempotency_key)
+        sealed = self._write(given, unit, replay, idempotency_key, quick=False)
         said = checkpoints.sign_if_keyed(context)
         return sealed if said is None else replace(sealed, warnings=(*sealed.warnings, said))
 

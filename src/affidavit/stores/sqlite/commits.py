@@ -1,8 +1,13 @@
 """Group commit: threads that call at once share one commit, and each waits for its own fact.
 
 A caller that finds no leader becomes it: it drains the queue, has every request run in one
-transaction, wakes the callers after the commit, and hands over to the first one still waiting. A
-leader waits for nothing but the write lock and the disk.
+transaction, and hands over to the first one still waiting. A leader waits for nothing but the write
+lock and the disk.
+
+Threads take turns in the interpreter, so waking callers while a leader works only makes it wait for
+its turn. Those whose fact is on disk are therefore held until the next leader waits itself (for the
+lock or the disk: `let_go`), or there is none; and they go one by one, each waking the next as it
+leaves. Nobody is held behind a request that may take long.
 
 A signal may raise in any caller at any line, in a `finally` too. So leadership is an identity,
 given up in a `finally` that was entered before it could be taken; what must happen is written so
@@ -38,7 +43,10 @@ def surely(step: Callable[[], None]) -> None:
 class Request:
     """One caller's unit of work and, later, its outcome."""
 
-    __slots__ = ("alone", "clock", "deferred", "done", "error", "result", "since", "unit", "wake")
+    __slots__ = (
+        "alone", "awake", "clock", "deferred", "done", "error", "quick", "result", "since", "unit",
+        "wake",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -47,9 +55,12 @@ class Request:
         *,
         deferred: bool = False,
         alone: bool = False,
+        quick: bool = False,
     ) -> None:
         self.unit = unit
         self.alone = alone
+        # So short that others may be held until it is done.
+        self.quick = quick
         self.clock = clock
         # Nobody waits for it.
         self.deferred = deferred
@@ -57,6 +68,8 @@ class Request:
         self.error: BaseException | None = None
         self.done = False
         self.wake: threading.Lock | None = None
+        # Was woken, or waits no longer.
+        self.awake = False
         self.since = time.monotonic()
 
     def fail(self, error: BaseException) -> None:
@@ -75,9 +88,10 @@ class Request:
 
     def wake_up(self) -> None:
         """Let the caller go on; a second time changes nothing."""
-        if self.wake is not None:
+        if self.wake is not None and not self.awake:
             with contextlib.suppress(RuntimeError):
                 self.wake.release()
+        self.awake = True
 
     def answer(self) -> Any:
         """The outcome, as the caller gets it."""
@@ -94,6 +108,9 @@ class CommitQueue:
         self._mutex = threading.Lock()
         self._waiting: deque[Request] = deque()
         self._later: deque[Request] = deque()
+        # Settled and not yet woken: held while a leader works, then going one by one.
+        self._held: list[Request] = []
+        self._going: deque[Request] = deque()
         self._leader: Request | None = None
 
     @property
@@ -140,12 +157,34 @@ class CommitQueue:
                 deferred = 0 if own.alone else min(len(self._later), BATCH_MAX - len(batch))
                 # What was deferred happened before.
                 batch = [*(self._later.popleft() for _ in range(deferred)), *batch]
+                if not all(one.quick for one in batch):
+                    self._go_on()
             self._run_batch(batch)
         finally:
             surely(lambda: self._release([one for one in batch if one is not own]))
 
+    def let_go(self) -> None:
+        """The leader is about to wait: those who were held for it may go."""
+        with self._mutex:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Wake the next of those who may go; it wakes the one after it when it leaves."""
+        self._going.extend(self._held)
+        self._held.clear()
+        self._wake_next()
+
+    def _wake_next(self) -> None:
+        while self._going:
+            request = self._going[0]
+            was_awake = request.awake
+            request.wake_up()
+            self._going.popleft()
+            if not was_awake:
+                return
+
     def _release(self, others: Sequence[Request]) -> None:
-        """Wake those whose fact is settled; the rest wait on, in front."""
+        """Those whose fact is settled may go soon; the rest wait on, in front."""
         with self._mutex:
             for request in reversed(others):
                 queue = self._later if request.deferred else self._waiting
@@ -153,13 +192,13 @@ class CommitQueue:
                     request.error, request.done = None, len(queue) >= DEFERRED_MAX
                 if not request.done and request not in queue:
                     queue.appendleft(request)
-        for request in others:
-            if request.done:
-                request.wake_up()
+            # What was deferred has nobody who could wake the next one.
+            self._held.extend(one for one in others if one.done and not one.deferred)
 
     def _leave(self, request: Request) -> None:
         """Whatever happened: wait for nothing any more, and lead no longer."""
         with self._mutex:
+            request.awake = True
             if self._leader is request:
                 self._leader = self._waiting[0] if self._waiting else None
             elif not request.done and request in self._waiting:
@@ -168,5 +207,8 @@ class CommitQueue:
             if heir is not None and heir in self._waiting:
                 self._waiting.remove(heir)
             # Once too often does no harm, once too seldom would leave everybody waiting.
-            if heir is not None:
+            if heir is None:
+                self._go_on()
+            else:
                 heir.wake_up()
+                self._wake_next()

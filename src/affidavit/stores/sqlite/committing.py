@@ -15,7 +15,11 @@ from collections.abc import Callable, Sequence
 from affidavit.errors import AffidavitError, StoreError
 from affidavit.stores.sqlite import failures
 from affidavit.stores.sqlite.commits import Request, surely
-from affidavit.stores.sqlite.connection import begin_immediate, check_is_ledger
+from affidavit.stores.sqlite.connection import (
+    WRITER_CACHE_KIB,
+    begin_immediate,
+    check_is_ledger,
+)
 from affidavit.stores.sqlite.files import MEMORY
 from affidavit.stores.sqlite.writing import SqliteWriter, Tips
 
@@ -41,6 +45,7 @@ class Committer:
         """Write through this connection from now on."""
         # begin_immediate waits by itself, with jitter.
         connection.execute("PRAGMA busy_timeout = 0")
+        connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
         self._connection = connection
         return connection
 
@@ -61,8 +66,15 @@ class Committer:
         if self._connection is not None and self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
-    def run(self, batch: Sequence[Request], check: Callable[[], None]) -> None:
-        """Commit a batch; `check` says whether the file is still the one that was opened."""
+    def run(
+        self, batch: Sequence[Request], check: Callable[[], None], let_go: Callable[[], None]
+    ) -> None:
+        """Commit a batch; `check` says whether the file is still the one that was opened.
+
+        Before anything that may take long `let_go` is called: others are held meanwhile.
+        """
+        if self._connection is None:
+            let_go()
         try:
             connection = self.connection()
         except AffidavitError as error:
@@ -70,13 +82,15 @@ class Committer:
             return
         writer: SqliteWriter | None = None
         try:
-            writer = self._begin(connection, batch, check)
+            writer = self._begin(connection, batch, check, let_go)
             if len(batch) == 1:
                 self._run_each(connection, writer, batch)
             elif not self._run_together(connection, writer, batch):
+                let_go()
                 connection.execute("ROLLBACK")
-                writer = self._begin(connection, batch, check)
+                writer = self._begin(connection, batch, check, let_go)
                 self._run_each(connection, writer, batch)
+            let_go()
             self._commit(connection, writer, batch)
         except failures.RAISED as error:
             _fail_all(batch, self._explain(connection, error))
@@ -98,9 +112,13 @@ class Committer:
         return failures.translate(error, self._location)
 
     def _begin(
-        self, connection: sqlite3.Connection, batch: Sequence[Request], check: Callable[[], None]
+        self,
+        connection: sqlite3.Connection,
+        batch: Sequence[Request],
+        check: Callable[[], None],
+        let_go: Callable[[], None],
     ) -> SqliteWriter:
-        begin_immediate(connection, self._location, max(r.since for r in batch))
+        begin_immediate(connection, self._location, max(r.since for r in batch), let_go)
         check()
         return SqliteWriter(connection, self._tips)
 

@@ -49,6 +49,8 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._pool = threading.Condition(threading.RLock())
         self._queue = CommitQueue(self._run_batch)
+        # Whether the lock is held for something that may take longer than a commit.
+        self._apart = False
         self._committer = Committer(path, lambda: self._connect(readonly=False))
         self._idle: list[sqlite3.Connection] = []
         self._owners: list[int] = []
@@ -107,10 +109,10 @@ class SqliteStore:
                 hint="Close the ledger and open it again; acknowledged facts are in the old file.",
             )
 
-    def write(self, unit: Callable[[Writer], T], clock: Clock) -> T:
+    def write(self, unit: Callable[[Writer], T], clock: Clock, *, quick: bool = False) -> T:
         """Run a unit under the write lock and return its answer once it is durable."""
         self._check_writable()
-        result: T = self._queue.submit(Request(unit, clock))
+        result: T = self._queue.submit(Request(unit, clock, quick=quick))
         return result
 
     def write_soon(self, unit: Callable[[Writer], None], clock: Clock) -> None:
@@ -144,8 +146,21 @@ class SqliteStore:
             )
 
     def _run_batch(self, batch: Sequence[Request]) -> None:
+        if self._apart:
+            self._queue.let_go()
         with self._lock:
-            self._committer.run(batch, self._check_file)
+            self._committer.run(batch, self._check_file, self._queue.let_go)
+
+    @contextmanager
+    def _hold_apart(self) -> Iterator[None]:
+        """Keep commits off, maybe for long; callers who are held for the next one go before."""
+        with self._lock:
+            self._apart = True
+            self._queue.let_go()
+            try:
+                yield
+            finally:
+                self._apart = False
 
     @contextmanager
     def read(self) -> Iterator[SqliteReader]:
@@ -188,7 +203,7 @@ class SqliteStore:
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
         if self.location == files.MEMORY:
-            with self._lock, self._transaction(self._committer.connection()) as connection:
+            with self._hold_apart(), self._transaction(self._committer.connection()) as connection:
                 yield connection
             return
         connection = self._take_reader()
@@ -244,7 +259,7 @@ class SqliteStore:
     def rebuild(self, repair: Callable[[SqliteAudit, SqliteRepairer], T]) -> T:
         """Run a repair of the views in one transaction, with the guards lifted."""
         self._check_writable()
-        with self._lock:
+        with self._hold_apart():
             self._check_file()
             connection = self._committer.connection()
             try:
@@ -287,7 +302,7 @@ class SqliteStore:
         """Leave nothing of what was erased in the file and beside it; False when somebody reads."""
         self._check_writable()
         forgot = self._search.forget(fields)
-        with self._lock:
+        with self._hold_apart():
             connection = self._committer.connection()
             try:
                 connection.execute(f"PRAGMA busy_timeout = {_SCRUB_WAIT_MS}")
@@ -342,6 +357,8 @@ class SqliteStore:
         is orphaned and says so.
         """
         self._lock.acquire()
+        self._apart = True
+        self._queue.let_go()
         self._pool.acquire()
         self._forking = True
         own = threading.get_ident()
@@ -352,14 +369,14 @@ class SqliteStore:
 
     def after_fork_in_parent(self) -> None:
         """Go on; connections are opened again when they are needed."""
-        self._forking = False
+        self._forking = self._apart = False
         self._pool.notify_all()
         self._pool.release()
         self._lock.release()
 
     def after_fork_in_child(self) -> None:
         """Start afresh: the threads that led or waited are not in this process."""
-        self._forking = self._will_flush = False
+        self._forking = self._will_flush = self._apart = False
         self._orphaned = bool(self._owners)
         self._owners.clear()
         self._lock = threading.RLock()
