@@ -46,9 +46,9 @@ def rows(folder: Path, *, quick: bool, million: int = 0) -> dict[str, Callable[[
     """The groups of rows, by name."""
     blocks, many = (5, 20_000) if quick else (15, 200_000)
     return {
-        "single": lambda: appends.single(folder, blocks, 100),
-        "batch": lambda: appends.batches(folder, blocks),
-        "threads": lambda: appends.threads(folder, 3 if quick else 7, 8 if quick else 20),
+        "single": lambda: appends.single(folder, 3 * blocks, 100),
+        "batch": lambda: appends.batches(folder, 3 * blocks),
+        "threads": lambda: appends.threads(folder, 3 if quick else 15, 8 if quick else 20),
         "chain": lambda: appends.long_chain(folder, many // 2, blocks, 100),
         "verify": lambda: verifying.verifying(folder, many, 3 if quick else 5),
         "together": lambda: verifying.together(folder, million or many, 3),

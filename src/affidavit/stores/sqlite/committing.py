@@ -118,7 +118,7 @@ class Committer:
         check: Callable[[], None],
         let_go: Callable[[], None],
     ) -> SqliteWriter:
-        begin_immediate(connection, self._location, max(r.since for r in batch), let_go)
+        begin_immediate(connection, self._location, batch[-1].since, let_go)
         check()
         return SqliteWriter(connection, self._tips)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Final
 
 from affidavit.core.canonical import encode_string
@@ -61,8 +60,10 @@ class SqliteReader(Observations):
         row = self._one("head")
         if row is None:
             return -1, 0
-        with _judging(row[0]):
+        try:
             return row[0], read_at(_bytes(row[1]))
+        except InputError as error:
+            raise _damaged(row[0], error) from None
 
     def size(self) -> int:
         """How many entries the log has."""
@@ -466,8 +467,10 @@ def _row_payloads(row: Any) -> dict[str, Payload]:
 
 
 def _read(data: Any, index: int) -> Entry:
-    with _judging(index):
+    try:
         return decode_entry(_bytes(data))
+    except InputError as error:
+        raise _damaged(index, error) from None
 
 
 def _bytes(data: Any) -> bytes:
@@ -475,14 +478,8 @@ def _bytes(data: Any) -> bytes:
     return data if isinstance(data, bytes) else b""
 
 
-@contextmanager
-def _judging(index: int) -> Iterator[None]:
+def _damaged(index: int, error: InputError) -> IntegrityViolation:
     """What cannot be read was damaged: it is no fault of whoever asks."""
-    try:
-        yield
-    except InputError as error:
-        raise IntegrityViolation(
-            f"entry {index} of the log is damaged ({error.message})",
-            hint=SAYS_MORE,
-            index=index,
-        ) from None
+    return IntegrityViolation(
+        f"entry {index} of the log is damaged ({error.message})", hint=SAYS_MORE, index=index
+    )

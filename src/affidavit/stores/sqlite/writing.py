@@ -146,7 +146,7 @@ class SqliteWriter(SqliteReader):
         if not records:
             return
         first = records[0][1].log_index
-        log = [(row.log_index, entry, leaf_hash(entry)) for entry, row in records]
+        log = [(at, entry, leaf_hash(entry)) for at, (entry, _) in enumerate(records, first)]
         self._connection.executemany(self._append_sql, log)
         # Plain tuples: SQLite's module takes the values of a named one out one by one, measurably.
         self._connection.executemany(_INSERT[ThoughtRow], [tuple(row) for _, row in records])
