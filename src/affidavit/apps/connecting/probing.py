@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from affidavit.apps.connecting.claude_code import find_command, find_places
-from affidavit.apps.hook import open_spool
+from affidavit.apps.hook import find_goal, open_spool
 from affidavit.capture.hooks.facts import PROBE
 from affidavit.capture.hooks.spool import Spool
 from affidavit.errors import AffidavitError
@@ -37,8 +37,8 @@ def probe(ledger: str) -> Probed:
         return Probed("", error.message, error.hint)
     for command in sorted(commands):
         words = shlex.split(command)
-        place = words[words.index("--ledger") + 1] if "--ledger" in words else ledger
-        if (trouble := _send(command, open_spool(place))) is not None:
+        goal = find_goal(words if {"--ledger", "--to"} & {*words} else ["--ledger", ledger])
+        if (trouble := _send(command, goal.spool)) is not None:
             hint = "Connect again: `affidavit connect claude-code`."
             return Probed("", f"{trouble} (`{command}`)", hint, is_broken=True)
     spool = open_spool(ledger)
