@@ -10,7 +10,6 @@ import zipfile
 
 import pytest
 
-from affidavit.core.bundle import decode_evidence
 from affidavit.core.checkpoint import check_checkpoint, parse_checkpoint
 from affidavit.core.entry import decode_entry
 from affidavit.core.merkle import check_inclusion, leaf_hash
@@ -19,7 +18,7 @@ from affidavit.core.tlog_proof import check_proof, decode_proof
 from affidavit.errors import InputError
 from affidavit.verify.evidence import verify_evidence
 from affidavit.verify.trust import Trust
-from tamper.evidence_kit import Opened, judge, told
+from tamper.evidence_kit import Opened, judge, read_whole, told
 
 
 @pytest.fixture(autouse=True)
@@ -54,12 +53,11 @@ def kinds(evidence):
 
 
 def read(data):
-    _, evidence, _ = decode_evidence(data)
-    return evidence
+    return read_whole(data)[1]
 
 
 def test_every_entry_comes_with_a_proof_under_the_signed_checkpoint(story):
-    manifest, evidence, _ = decode_evidence(story.export(session_id="one"))
+    manifest, evidence = read_whole(story.export(session_id="one"))
     keys = [parse_verifier_key(story.list_keys()[0].vkey)]
     head = check_checkpoint(parse_checkpoint(evidence.checkpoint), keys).head
     assert (manifest.origin, manifest.size, manifest.root) == (*head[:2], head.root.hex())

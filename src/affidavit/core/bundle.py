@@ -8,33 +8,27 @@ r"""The evidence file: entries of a log with all it takes to check them, in one 
     proofs/<index>.tlog-proof   that the entry stands in the log
     sessions/<index>.json       the trees of a session, by the index of its start
 
-Here it is written and read; whether what it says is true is for `affidavit.verify.evidence`. JSON
-is RFC 8785 text and nothing else: what is read encodes back to the same bytes.
+Here it is written; `bundle_reading` reads it, and whether what it says is true is for
+`affidavit.verify.evidence`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
-from affidavit.core.archive import decode_archive, encode_archive
+from affidavit.core.archive import encode_archive
 from affidavit.core.canonical import (
-    INTEGER_MAX,
     canonicalize_value,
     decode_utf8,
     hex_digest,
-    parse_json,
 )
 from affidavit.core.checkpoint import TreeHead
-from affidavit.core.entry import ENTRY_BYTES_MAX, SALT_BYTES
 from affidavit.core.kinds import PAYLOAD_FIELDS
 from affidavit.core.merkle import Digest
-from affidavit.core.names import is_digest, is_name
-from affidavit.core.note import decode_base64, encode_base64
+from affidavit.core.note import encode_base64
 from affidavit.errors import InputError
-
-T = TypeVar("T")
 
 SCOPES: Final = ("session", "task", "record", "range")
 MANIFEST: Final = "manifest.json"
@@ -45,10 +39,7 @@ PAYLOADS: Final = "payloads.jsonl"
 # One proof a file, and so many files fit into an archive.
 BUNDLE_ENTRIES_MAX: Final = 50_000
 
-_PATH_HASHES_MAX: Final = 63
 _RANGE = re.compile(r"(0|[1-9][0-9]{0,15}):(0|[1-9][0-9]{0,15})\Z", re.ASCII)
-_PROOF = re.compile(r"proofs/(0|[1-9][0-9]{0,15})\.tlog-proof\Z", re.ASCII)
-_SESSION = re.compile(r"sessions/(0|[1-9][0-9]{0,15})\.json\Z", re.ASCII)
 
 
 class Scope(NamedTuple):
@@ -100,7 +91,6 @@ class Manifest(NamedTuple):
     size: int
     root: str
     scope: Scope
-    files: Mapping[str, str]
 
 
 class Evidence(NamedTuple):
@@ -205,199 +195,3 @@ def _encode_session(part: SessionPart) -> dict[str, Any]:
         {"index": index, "path": [digest.hex() for digest in path]} for index, path in part.records
     ]
     return {**part._asdict(), "records": records}
-
-
-def decode_evidence(data: bytes) -> tuple[Manifest, Evidence, dict[str, bytes]]:
-    """Read an evidence file strictly: its claims, its contents, and the files as they are.
-
-    Whether they agree is not asked here. What is not of its shape is an `InputError` whose field
-    says in which file.
-    """
-    files = decode_archive(data)
-    manifest = _read(files, MANIFEST, _read_manifest)
-    if manifest.files.keys() != files.keys() - {MANIFEST}:
-        odd = min(manifest.files.keys() ^ (files.keys() - {MANIFEST}))
-        raise _malformed(MANIFEST, f"{odd!r:.200} is listed but not there, or there and not listed")
-    entries = _read(files, ENTRIES, _read_entries)
-    evidence = Evidence(
-        manifest.scope,
-        _read(files, POLICY, bytes),
-        _read(files, CHECKPOINT, bytes),
-        entries,
-        _read(files, PAYLOADS, _read_payloads),
-        {index: files[name] for index, name in _named(files, _PROOF)},
-        {index: _read(files, name, _read_session) for index, name in _named(files, _SESSION)},
-    )
-    known = {MANIFEST, POLICY, CHECKPOINT, ENTRIES, PAYLOADS}
-    known |= set(map(proof_path, evidence.proofs)) | set(map(session_path, evidence.sessions))
-    if files.keys() != known:
-        name = min(files.keys() - known)
-        raise _malformed(name, "is no file of evidence")
-    return manifest, evidence, files
-
-
-def _named(files: Mapping[str, bytes], pattern: re.Pattern[str]) -> list[tuple[int, str]]:
-    matches = (pattern.match(name) for name in files)
-    return sorted((int(match[1]), match[0]) for match in matches if match)
-
-
-def _read(files: Mapping[str, bytes], name: str, read: Callable[[bytes], T]) -> T:
-    if name not in files:
-        raise _malformed(name, "is missing")
-    try:
-        return read(files[name])
-    except InputError as error:
-        raise _malformed(name, error.message) from None
-
-
-def _malformed(place: str, message: str) -> InputError:
-    return InputError(f"{place}: {message}", field=place)
-
-
-def _decode_json(data: bytes) -> Any:
-    """RFC 8785 text, and in it one value."""
-    text = decode_utf8(data, "text")
-    value = parse_json(text, "text")
-    if canonicalize_value(value) != text:
-        raise InputError("the JSON is not in its canonical form")
-    return value
-
-
-def _decode_lines(data: bytes) -> list[Any]:
-    """The values of the lines, each for a greater index than the one before."""
-    *lines, rest = data.split(b"\n")
-    if rest:
-        raise InputError("does not end in a newline")
-    values, last = [], -1
-    for number, line in enumerate(lines, start=1):
-        try:
-            value = _decode_json(line)
-            if not isinstance(value, dict) or not _is_index(value.get("index")):
-                raise InputError("has no index")
-            if value["index"] <= last:
-                raise InputError(f"entry {value['index']} is there twice, or out of order")
-        except InputError as error:
-            raise InputError(f"line {number}: {error.message}") from None
-        last = value["index"]
-        values.append(value)
-    return values
-
-
-def _is_index(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= INTEGER_MAX
-
-
-def _is_index_or_null(value: Any) -> bool:
-    return value is None or _is_index(value)
-
-
-def _is_digest_or_null(value: Any) -> bool:
-    return value is None or is_digest(value)
-
-
-def _is_bool(value: Any) -> bool:
-    return type(value) is bool
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _check_shape(value: Any, shape: Mapping[str, Callable[[Any], bool]], what: str) -> None:
-    if not isinstance(value, dict) or value.keys() != shape.keys():
-        raise InputError(f"{what} has not exactly the keys {', '.join(shape)}")
-    for key, holds in shape.items():
-        if not holds(value[key]):
-            raise InputError(f"{key} of {what} is not of its shape")
-
-
-_MANIFEST_SHAPE: Final = {
-    "files": lambda value: isinstance(value, dict) and all(map(is_digest, value.values())),
-    "origin": _is_text,
-    "root": is_digest,
-    "scope": _is_object,
-    "size": _is_index,
-    "v": lambda value: type(value) is int and value == 1,
-}
-_SESSION_SHAPE: Final = {
-    "entries_root": _is_digest_or_null,
-    "entry_count": _is_index,
-    "genesis": is_digest,
-    "metadata": _is_object,
-    "record_count": _is_index,
-    "records": _is_list,
-    "root": _is_digest_or_null,
-    "seal_index": _is_index_or_null,
-    "session_id": is_name,
-    "whole": _is_bool,
-}
-
-
-def _read_manifest(data: bytes) -> Manifest:
-    value = _decode_json(data)
-    _check_shape(value, _MANIFEST_SHAPE, "the manifest")
-    scope = value["scope"]
-    _check_shape(scope, {"id": is_name, "kind": lambda kind: kind in SCOPES}, "the scope")
-    if scope["kind"] == "range":
-        parse_range(scope["id"])
-    return Manifest(
-        value["origin"], value["size"], value["root"], Scope(**scope), dict(value["files"])
-    )
-
-
-def _read_entries(data: bytes) -> dict[int, bytes]:
-    entries = {}
-    for value in _decode_lines(data):
-        _check_shape(value, {"entry": _is_text, "index": _is_index}, "a line")
-        entry = value["entry"].encode()
-        if len(entry) > ENTRY_BYTES_MAX:
-            raise InputError(f"entry {value['index']} has more than {ENTRY_BYTES_MAX:,} bytes")
-        entries[value["index"]] = entry
-    return entries
-
-
-def _read_payloads(data: bytes) -> dict[int, dict[str, Shown]]:
-    payloads = {}
-    for value in _decode_lines(data):
-        _check_shape(value, {"fields": _is_object, "index": _is_index}, "a line")
-        payloads[value["index"]] = {
-            name: _read_shown(shown, f"{name} of entry {value['index']}")
-            for name, shown in value["fields"].items()
-        }
-    return payloads
-
-
-def _read_shown(value: Any, what: str) -> Shown:
-    keys = value.keys() if isinstance(value, dict) else set()
-    if keys == {"withheld"} and value["withheld"] is True:
-        return Shown()
-    if keys == {"erased"} and _is_index(value["erased"]):
-        return Shown(erased=value["erased"])
-    if keys in ({"text"}, {"salt", "text"}) and all(map(_is_text, value.values())):
-        salt = decode_base64(value["salt"], "salt") if "salt" in value else None
-        if salt is None or len(salt) == SALT_BYTES:
-            return Shown(value["text"], salt)
-    raise InputError(f"{what[:200]} is not a text with its salt, erased or withheld")
-
-
-def _read_session(data: bytes) -> SessionPart:
-    value = _decode_json(data)
-    _check_shape(value, _SESSION_SHAPE, "the session")
-    records = tuple(map(_read_record, value["records"]))
-    return SessionPart(**{**value, "records": records})
-
-
-def _read_record(value: Any) -> RecordPath:
-    _check_shape(value, {"index": _is_index, "path": _is_list}, "a record")
-    path: Sequence[Any] = value["path"]
-    if len(path) > _PATH_HASHES_MAX or not all(map(is_digest, path)):
-        raise InputError(f"the path of record {value['index']} is not of hashes")
-    return RecordPath(value["index"], tuple(Digest(bytes.fromhex(one)) for one in path))
