@@ -134,13 +134,13 @@ class ForgedLog:
         sessions: Mapping[int, SessionPart] | None = None,
     ) -> bytes:
         """An evidence file of these entries."""
-        wanted = list(indices)
+        wanted = sorted(indices)
         evidence = Evidence(
             scope,
             f"log {self._key.verifier}\nquorum none\n".encode(),
             self.note,
             {index: self.entries[index] for index in wanted},
-            payloads or {},
+            dict(sorted((payloads or {}).items())),
             {index: self.proof(index) for index in wanted},
             sessions or {},
         )

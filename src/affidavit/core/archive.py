@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 from zlib import crc32
 
@@ -92,23 +91,16 @@ class Written(NamedTuple):
     name: str
     crc: int
     size: int
-    pieces: Callable[[], Iterable[bytes]]
+    pieces: Iterable[bytes]
 
 
 def encode_archive(files: Mapping[str, bytes]) -> bytes:
     """The container with these files; the same files give the same bytes."""
     return b"".join(
         write_archive(
-            [
-                Written(name, crc32(data), len(data), partial(_in_one_piece, data))
-                for name, data in sorted(files.items())
-            ]
+            [Written(name, crc32(data), len(data), (data,)) for name, data in sorted(files.items())]
         )
     )
-
-
-def _in_one_piece(data: bytes) -> list[bytes]:
-    return [data]
 
 
 def write_archive(files: Iterable[Written]) -> Iterator[bytes]:
@@ -125,7 +117,7 @@ def write_archive(files: Iterable[Written]) -> Iterator[bytes]:
         if offset + len(listing) + 2 * _LONG_END.size > ARCHIVE_BYTES_MAX:
             raise _too_large(f"more than {ARCHIVE_BYTES_MAX:,} bytes")
         yield local
-        yield from file.pieces()
+        yield from file.pieces
     yield bytes(listing)
     yield _encode_end(count, len(listing), offset)
 

@@ -15,15 +15,14 @@ Here it is written; `bundle_reading` reads it, and whether what it says is true 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
-from affidavit.core.archive import encode_archive
-from affidavit.core.canonical import (
-    canonicalize_value,
-    decode_utf8,
-    hex_digest,
-)
+from affidavit.core.archive import Written, write_archive
+from affidavit.core.canonical import canonicalize_value, decode_utf8
 from affidavit.core.checkpoint import TreeHead
 from affidavit.core.kinds import PAYLOAD_FIELDS
 from affidavit.core.merkle import Digest
@@ -37,8 +36,9 @@ CHECKPOINT: Final = "checkpoint"
 ENTRIES: Final = "entries.jsonl"
 PAYLOADS: Final = "payloads.jsonl"
 # One proof a file, and so many files fit into an archive.
-BUNDLE_ENTRIES_MAX: Final = 50_000
+BUNDLE_ENTRIES_MAX: Final = 1_000_000
 
+_RECORDS: Final = ',"records":[]'
 _RANGE = re.compile(r"(0|[1-9][0-9]{0,15}):(0|[1-9][0-9]{0,15})\Z", re.ASCII)
 
 
@@ -81,7 +81,7 @@ class SessionPart(NamedTuple):
     entries_root: str | None
     entry_count: int
     whole: bool
-    records: tuple[RecordPath, ...]
+    records: Iterable[RecordPath]
 
 
 class Manifest(NamedTuple):
@@ -94,7 +94,10 @@ class Manifest(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What is in the file, by log index where it belongs to an entry."""
+    """What is in the file, by log index where it belongs to an entry; in the order of the log.
+
+    Nothing of it need be in memory: a mapping may make its values when they are asked for.
+    """
 
     scope: Scope
     policy: bytes
@@ -143,33 +146,100 @@ def session_path(start_index: int) -> str:
 
 def encode_evidence(evidence: Evidence, head: TreeHead) -> bytes:
     """The bytes of an evidence file; the same evidence gives the same bytes."""
-    files = {
-        POLICY: evidence.policy,
-        CHECKPOINT: evidence.checkpoint,
-        ENTRIES: _lines(encode_entry_line(*item) for item in sorted(evidence.entries.items())),
-        PAYLOADS: _lines(
-            canonicalize_value({"fields": encode_fields(fields), "index": index})
-            for index, fields in sorted(evidence.payloads.items())
+    return b"".join(write_evidence(evidence, head))
+
+
+def write_evidence(evidence: Evidence, head: TreeHead) -> Iterator[bytes]:
+    """An evidence file in pieces.
+
+    The manifest stands before what it lists, and a header before what it is of, so everything is
+    asked for twice: to be measured, then to be written. What is kept of a file between is little.
+    """
+    order = sorted(evidence.proofs, key=proof_path)
+    sizes = _Sizes()
+    for _, pieces in _files(evidence, order):
+        sizes.measure(pieces)
+    names = (name for name, _ in _files(evidence, order))
+    manifest = b"".join(_encode_manifest(sizes.digests(names), evidence.scope, head))
+    yield from write_archive(_written(_files(evidence, order), sizes, manifest))
+
+
+_Pieces = Iterable[bytes]
+
+
+def _files(evidence: Evidence, order: Sequence[int]) -> Iterator[tuple[str, _Pieces]]:
+    """Every file but the manifest, in the order of the archive, its bytes made when they come."""
+    yield CHECKPOINT, (evidence.checkpoint,)
+    yield ENTRIES, (_line(encode_entry_line(*item)) for item in evidence.entries.items())
+    yield (
+        PAYLOADS,
+        (
+            _line(canonicalize_value({"fields": encode_fields(fields), "index": index}))
+            for index, fields in evidence.payloads.items()
         ),
-        **{proof_path(index): proof for index, proof in evidence.proofs.items()},
-        **{
-            session_path(index): canonicalize_value(_encode_session(part)).encode()
-            for index, part in evidence.sessions.items()
-        },
-    }
-    manifest = {
-        "files": {name: hex_digest(data) for name, data in files.items()},
+    )
+    yield POLICY, (evidence.policy,)
+    for index in order:
+        yield proof_path(index), (evidence.proofs[one] for one in (index,))
+    for index in sorted(evidence.sessions, key=session_path):
+        yield session_path(index), _encode_session(evidence.sessions[index])
+
+
+class _Sizes:
+    """What has to be known of each file before it is written, in the order of the files."""
+
+    def __init__(self) -> None:
+        self._sizes = array("Q")
+        self._crcs = array("L")
+        self._hashes = bytearray()
+
+    def measure(self, pieces: _Pieces) -> None:
+        """The next file."""
+        size, crc, digest = 0, 0, sha256()
+        for piece in pieces:
+            size, crc = size + len(piece), crc32(piece, crc)
+            digest.update(piece)
+        self._sizes.append(size)
+        self._crcs.append(crc)
+        self._hashes += digest.digest()
+
+    def digests(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """The digest of each file, by its name."""
+        for number, name in enumerate(names):
+            yield name, self._hashes[32 * number : 32 * number + 32].hex()
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._crcs, self._sizes, strict=True)
+
+
+def _written(
+    files: Iterable[tuple[str, _Pieces]], sizes: _Sizes, manifest: bytes
+) -> Iterator[Written]:
+    for (name, pieces), (crc, size) in zip(files, sizes, strict=True):
+        if name == PAYLOADS:  # before it in the order of names
+            yield Written(MANIFEST, crc32(manifest), len(manifest), (manifest,))
+        yield Written(name, crc, size, pieces)
+
+
+def _encode_manifest(
+    digests: Iterable[tuple[str, str]], scope: Scope, head: TreeHead
+) -> Iterator[bytes]:
+    """The manifest; its many files are not made one value first."""
+    yield b'{"files":{'
+    for number, (name, digest) in enumerate(digests):
+        yield f'{"," if number else ""}"{name}":"{digest}"'.encode()
+    rest = {
         "origin": head.origin,
         "root": head.root.hex(),
-        "scope": evidence.scope._asdict(),
+        "scope": scope._asdict(),
         "size": head.size,
         "v": 1,
     }
-    return encode_archive({MANIFEST: canonicalize_value(manifest).encode(), **files})
+    yield f"}},{canonicalize_value(rest)[1:]}".encode()
 
 
-def _lines(texts: Iterable[str]) -> bytes:
-    return "".join(f"{text}\n" for text in texts).encode()
+def _line(text: str) -> bytes:
+    return f"{text}\n".encode()
 
 
 def encode_entry_line(index: int, entry: bytes) -> str:
@@ -190,8 +260,11 @@ def _encode_shown(shown: Shown) -> dict[str, Any]:
     return {"salt": encode_base64(shown.salt), "text": shown.text}
 
 
-def _encode_session(part: SessionPart) -> dict[str, Any]:
-    records = [
-        {"index": index, "path": [digest.hex() for digest in path]} for index, path in part.records
-    ]
-    return {**part._asdict(), "records": records}
+def _encode_session(part: SessionPart) -> Iterator[bytes]:
+    """A session; its many records are not made one value first."""
+    before, _, after = canonicalize_value({**part._asdict(), "records": []}).partition(_RECORDS)
+    yield f"{before}{_RECORDS[:-1]}".encode()
+    for number, (index, path) in enumerate(part.records):
+        hashes = ",".join(f'"{digest.hex()}"' for digest in path)
+        yield f'{"," if number else ""}{{"index":{index},"path":[{hashes}]}}'.encode()
+    yield f"]{after}".encode()
