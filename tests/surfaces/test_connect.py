@@ -248,11 +248,20 @@ def test_connected_with_a_server_of_another_user_an_event_goes_the_whole_way(
         broken = probe(ledger)
     assert (broken.is_broken, "did not arrive" in broken.trouble) == (True, True)
     with HooksReceived(ledger, place, [os.getuid()], print):
+        asked = cli("doctor", "--json")
+        assert asked.code == 0
+        assert [one["name"] for one in asked.data["checks"]] == ["hooks"]
+        goal = find_goal(["--to", str(place)])
+        goal.spool.keep("1-x", b"{}", b"{}")
+        until = time.monotonic() + 30
+        while "1 events were laid aside" not in probe(ledger).trouble:
+            assert time.monotonic() < until, goal.spool.last_note()
+        (goal.spool.folder / "refused" / "1-x").unlink()
         assert probe(ledger).said == "Claude Code is connected; an event went the whole way"
         says = b'{"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}'
         subprocess.run(command, shell=True, input=says, check=True, timeout=60)
         until = time.monotonic() + 30
-        while (goal := find_goal(["--to", str(place)])).spool.names():
+        while goal.spool.names():
             assert time.monotonic() < until, goal.spool.last_note()
             time.sleep(0.05)
     with affidavit.open(ledger, readonly=True) as opened:
