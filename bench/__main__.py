@@ -9,6 +9,7 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from bench import appends, costs, lookups, serving, verifying
@@ -21,10 +22,17 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="smaller numbers, under 30 s")
     parser.add_argument("--strict", action="store_true", help="fail where a row falls short")
     parser.add_argument("--only", default="", help="rows whose group name holds this")
-    parser.add_argument("--million", action="store_true", help="verify a million on two cores")
+    parser.add_argument(
+        "--million", action="store_true", help="verify a million thoughts, on one core and on two"
+    )
+    parser.add_argument(
+        "--in", dest="place", type=Path, metavar="DIR",
+        help="work there, and leave a million that is built for the next time",
+    )  # fmt: skip
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix=".bench-", dir=Path.cwd()) as name:
-        folder = Path(name)
+    with ExitStack() as closing:
+        temporary = tempfile.TemporaryDirectory(prefix=".bench-", dir=Path.cwd())
+        folder = chosen.place or Path(closing.enter_context(temporary))
         print(
             f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
             f"{os.cpu_count()} cores; fdatasync of 4 KiB {sync_latency_us(folder):.0f} us"
@@ -50,8 +58,12 @@ def rows(folder: Path, *, quick: bool, million: int = 0) -> dict[str, Callable[[
         "batch": lambda: appends.batches(folder, 3 * blocks),
         "threads": lambda: appends.threads(folder, 3 if quick else 15, 8 if quick else 20),
         "chain": lambda: appends.long_chain(folder, many // 2, blocks, 100),
-        "verify": lambda: verifying.verifying(folder, many, 3 if quick else 5),
-        "together": lambda: verifying.together(folder, million or many, 3),
+        "verify": lambda: (
+            [verifying.million(folder, million, 2)]
+            if million
+            else verifying.verifying(folder, many, 3 if quick else 5)
+        ),
+        "together": lambda: verifying.together(folder, million or many, 2 if million else 3),
         "lookups": lambda: lookups.lookups(folder, 30_000 if quick else 300_000, blocks),
         "size": lambda: verifying.sizes(folder, many // 4),
         "import": lambda: costs.import_cost(5 if quick else 15),

@@ -12,8 +12,9 @@ import affidavit
 from affidavit.ledger.verifying import LONG
 from bench import reference
 from bench.appends import CONTENT, thoughts
-from bench.harness import Line, at_most, beside, paired
+from bench.harness import Line, Pair, at_most, beside, paired
 
+_LARGE = "verify-large.db"
 _CORRUPTIONS = (
     "UPDATE log SET entry = CAST(CAST(entry AS TEXT) || ' ' AS BLOB) WHERE log_index = 500",
     "UPDATE log SET leaf_hash = zeroblob(32) WHERE log_index = 500",
@@ -29,7 +30,9 @@ _CORRUPTIONS = (
 
 
 def build(path: Path, many: int, *, bound: bool) -> None:
-    """A ledger of this many thoughts, in sessions of a thousand or in none."""
+    """A ledger of this many thoughts, in sessions of a thousand or in none, if there is none."""
+    if path.exists():
+        return
     with affidavit.open(path) as ledger:
         for _ in range(many // 1_000):
             session = ledger.start_session(intent="measure").session_id if bound else None
@@ -42,31 +45,38 @@ def verifying(folder: Path, many: int, blocks: int) -> list[Line]:
     for name, reach, bound in (("unbound", 0.4, False), ("in sessions", 0.35, True)):
         path = folder / f"verify-{name.replace(' ', '-')}.db"
         build(path, many, bound=bound)
-        raw = sqlite3.connect(path)
-        with affidavit.open(path, readonly=True) as ledger:
-
-            def ours(ledger: affidavit.Ledger = ledger) -> None:
-                report = ledger.verify(cores=1)
-                if not report.valid:
-                    raise SystemExit(f"verify found {report.findings[:3]}")
-
-            theirs = partial(reference.fetch_and_hash, raw)
-            pair = paired(ours, theirs, blocks, time.process_time)
-        raw.close()
+        pair = _beside_fetching(path, blocks)
         caught = _count_caught(path)
         lines.append(beside(f"verify() of {many:,} thoughts, {name} ({caught})", pair, many, reach))
     return lines
+
+
+def million(folder: Path, many: int, blocks: int) -> Line:
+    """The same for a long log in sessions; corrupted copies of it would take too long."""
+    path = folder / _LARGE
+    build(path, many, bound=True)
+    pair = _beside_fetching(path, blocks)
+    return beside(f"verify() of {many:,} thoughts, in sessions", pair, many, 0.35)
+
+
+def _beside_fetching(path: Path, blocks: int) -> Pair:
+    """One core's time for everything, beside fetching and hashing the same bytes once."""
+    raw = sqlite3.connect(path)
+    with affidavit.open(path, readonly=True) as ledger:
+        theirs = partial(reference.fetch_and_hash, raw)
+        pair = paired(lambda: _check(ledger, 1), theirs, blocks, time.process_time)
+    raw.close()
+    return pair
 
 
 def together(folder: Path, many: int, blocks: int) -> list[Line]:
     """`verify()` by a process a core, beside the same by one, in seconds that pass on the clock."""
     if many < LONG:
         return []  # one walk does it, whatever the cores
-    path = folder / "verify-together.db"
+    path = folder / _LARGE
     build(path, many, bound=True)
     with affidavit.open(path, readonly=True) as ledger:
         pair = paired(lambda: _check(ledger, 2), lambda: _check(ledger, 1), blocks)
-    path.unlink()
     return [beside(f"verify() of {many:,} thoughts in sessions, two cores", pair, many, 1.7)]
 
 

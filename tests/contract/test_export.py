@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 import resource
+import subprocess
+import sys
 import time
 import zipfile
 
 import pytest
 
-from affidavit.core.bundle import decode_evidence
 from affidavit.core.checkpoint import check_checkpoint, parse_checkpoint
 from affidavit.core.entry import decode_entry
 from affidavit.core.merkle import check_inclusion, leaf_hash
@@ -19,7 +20,7 @@ from affidavit.core.tlog_proof import check_proof, decode_proof
 from affidavit.errors import InputError
 from affidavit.verify.evidence import verify_evidence
 from affidavit.verify.trust import Trust
-from tamper.evidence_kit import Opened, judge, told
+from tamper.evidence_kit import Opened, judge, read_whole, told
 
 
 @pytest.fixture(autouse=True)
@@ -54,12 +55,11 @@ def kinds(evidence):
 
 
 def read(data):
-    _, evidence, _ = decode_evidence(data)
-    return evidence
+    return read_whole(data)[1]
 
 
 def test_every_entry_comes_with_a_proof_under_the_signed_checkpoint(story):
-    manifest, evidence, _ = decode_evidence(story.export(session_id="one"))
+    manifest, evidence = read_whole(story.export(session_id="one"))
     keys = [parse_verifier_key(story.list_keys()[0].vkey)]
     head = check_checkpoint(parse_checkpoint(evidence.checkpoint), keys).head
     assert (manifest.origin, manifest.size, manifest.root) == (*head[:2], head.root.hex())
@@ -196,6 +196,62 @@ def test_a_million_entries_leave_as_lines_in_constant_memory(ledger):
     lines = sum(1 for _ in ledger.iter_jsonl())
     assert lines == count + 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # kB
+
+
+MEASURE = """
+import resource, sys
+from affidavit.__main__ import main
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+import affidavit.apps.cli.evidence, affidavit.apps.cli.verify
+before, code = peak(), main(sys.argv[1:])
+print("took", peak() - before, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def took_mb(*words):
+    """What a command took of memory beyond what it starts with."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE.replace("__main__", "apps.cli.main"), *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return int(done.stderr.split()[-1])
+
+
+def test_large_texts_are_exported_and_verified_in_little_memory(ledger, tmp_path):
+    session = ledger.start_session(intent="much to say").session_id
+    for number in range(60):
+        think(ledger, f"{number} because it is so " * 60_000, session=session)
+    ledger.seal_session(session)
+    file = tmp_path / "large.affidavit"
+    words = ("--ledger", ledger.location, "export", "--session", session, "-o", str(file))
+    assert took_mb(*words) < 40
+    assert file.stat().st_size > 70_000_000
+    assert took_mb("verify", str(file)) < 40
+
+
+@pytest.mark.long
+def test_more_records_than_a_small_archive_counts_go_into_one_file(ledger, tmp_path):
+    session = ledger.start_session(intent="much to do").session_id
+    for start in range(0, 70_000, 1_000):
+        ledger.record_thoughts(
+            [
+                {"type": "plan", "task_id": "t", "agent_id": "a", "content": f"step {start + n}",
+                 "session_id": session}
+                for n in range(1_000)
+            ]
+        )  # fmt: skip
+    ledger.seal_session(session)
+    file = tmp_path / "many.affidavit"
+    words = ("--ledger", ledger.location, "export", "--session", session, "-o", str(file))
+    assert took_mb(*words) < 150
+    assert took_mb("verify", str(file)) < 60
+    with zipfile.ZipFile(file) as container:
+        assert len(container.namelist()) == 70_002 + 6
+    page = ("export", "--session", session, "--html", "-o", str(tmp_path / "many.html"))
+    with pytest.raises(AssertionError, match="too large for a page"):
+        took_mb("--ledger", ledger.location, *page)
 
 
 @pytest.mark.parametrize(

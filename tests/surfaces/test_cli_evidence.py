@@ -254,6 +254,33 @@ def test_evidence_of_another_history_than_the_one_pinned_is_a_fork(cli, tmp_path
     assert cli("verify", proof, "--key", key).code == 1
 
 
+@pytest.mark.usefixtures("evidence")
+@pytest.mark.parametrize("later", [0, 3])
+def test_a_ledger_that_was_signed_against_a_pin_leaves_a_portable_proof(
+    cli, tmp_path, path, elsewhere, later
+):
+    first, _ = fork(cli, tmp_path, path)
+    other = str(tmp_path / "copy.db")
+    for _ in range(later):
+        cli("--ledger", other, "record", "--type", "plan", "--task", "t", "--agent", "a", "more")
+    cli("--ledger", other, "checkpoint")
+    key = vkey(cli)
+    ran = cli("verify", other, "--pinned", str(first), "--json")
+    assert [one["code"] for one in ran.data["findings"]] == ["fork"]
+    [proof] = ran.data["proofs_of_misbehaviour"]
+    shown = cli("verify", other, "--pinned", str(first))
+    assert (shown.code, f"  evidence     {proof}" in shown.out) == (1, True)
+    mine = cli("verify", path, "--pinned", str(first), "--json").data
+    # What was signed last is longer than this ledger, whose tree shows nothing of it.
+    assert bool(mine["proofs_of_misbehaviour"]) == (later == 0)
+    elsewhere()
+    alone = cli("verify", proof, "--key", key)
+    assert (alone.code, "fork" in alone.out) == (1, True)
+    # What nobody signed is no misbehaviour of a key.
+    ran = cli("verify", other, "--pinned", str(first), "--json")
+    assert (ran.code, ran.data["proofs_of_misbehaviour"]) == (1, [])
+
+
 def test_pins_are_compared_without_being_named(cli, evidence, elsewhere):
     elsewhere()
     assert cli("pin", str(evidence)).code == 0

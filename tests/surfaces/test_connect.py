@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import affidavit
+from affidavit.apps import places
+from affidavit.apps.connecting import probing
 from affidavit.apps.connecting.claude_code import EVENTS, LINES
-from affidavit.apps.hook import open_spool
+from affidavit.apps.connecting.probing import probe
+from affidavit.apps.hook import find_goal, open_spool
 from affidavit.apps.hook_drain import drain
+from affidavit.apps.hooks_received import HooksReceived
 
 SETTINGS = """{
     "model": "opus",
@@ -215,3 +224,61 @@ def test_the_gate_is_at_the_two_events_that_end_something(cli: Any, home: Path) 
     assert gated == {"Stop", "TaskCompleted"}
     cli("connect", "claude-code")
     assert "--gate" not in (home / ".claude/settings.json").read_text()
+
+
+def test_connected_with_a_server_of_another_user_an_event_goes_the_whole_way(
+    cli: Any, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(home)
+    before = files_of(home)
+    ledger = str(tmp_path / "theirs.db")
+    place = Path(tempfile.mkdtemp(prefix="aff-")) / "hooks"
+    url = "http://127.0.0.1:8471/mcp"
+    ran = cli("connect", "claude-code", "--to", str(place), "--url", url)
+    assert ran.code == 0, ran.err
+    assert f"What is stored, whoever serves {place} decides." in ran.out
+    command = hooks_of(home)["Stop"][1]["hooks"][0]["command"]
+    assert command.endswith(f" --to {place}")
+    servers = json.loads((home / ".claude.json").read_text())["mcpServers"]
+    assert servers["affidavit"] == {"type": "http", "url": url}
+    assert not Path(places.ledger_path()).exists()
+    affidavit.open(ledger).close()
+    with monkeypatch.context() as hurry:
+        hurry.setattr(probing, "_WAIT_S", 1.0)
+        broken = probe(ledger)
+    assert (broken.is_broken, "did not" in broken.trouble) == (True, True)
+    with HooksReceived(ledger, place, [os.getuid()], print):
+        asked = cli("doctor", "--json")
+        assert asked.code == 0
+        assert [one["name"] for one in asked.data["checks"]] == ["hooks"]
+        goal = find_goal(["--to", str(place)])
+        goal.spool.keep("1-x", b"{}", b"{}")
+        until = time.monotonic() + 30
+        while "1 events were laid aside" not in probe(ledger).trouble:
+            assert time.monotonic() < until, goal.spool.last_note()
+        (goal.spool.folder / "refused" / "1-x").unlink()
+        assert probe(ledger).said == "Claude Code is connected; an event went the whole way"
+        says = b'{"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}'
+        subprocess.run(command, shell=True, input=says, check=True, timeout=60)
+        until = time.monotonic() + 30
+        while goal.spool.names():
+            assert time.monotonic() < until, goal.spool.last_note()
+            time.sleep(0.05)
+    with affidavit.open(ledger, readonly=True) as opened:
+        assert [one.state for one in opened.list_sessions()] == ["open"]
+    cli("disconnect", "claude-code")
+    assert files_of(home) == before
+    shutil.rmtree(place.parent)
+
+
+@pytest.mark.parametrize(
+    "words", [("--url", "u"), ("--to", "x", "--gate"), ("--to", "x", "--payloads", "hash"),
+              ("--to", "x", "--ledger", "l")],
+)  # fmt: skip
+def test_what_only_the_ledgers_owner_can_say_is_refused(
+    cli: Any, home: Path, words: tuple[str, ...]
+) -> None:
+    fill(home)
+    before = files_of(home)
+    assert cli("connect", "claude-code", *words).code == 2
+    assert files_of(home) == before

@@ -10,7 +10,9 @@ import pytest
 
 from affidavit.apps.report.page_file import render_page
 from affidavit.core.archive import decode_archive, encode_archive
-from affidavit.core.note import parse_verifier_key
+from affidavit.core.checkpoint import TreeHead, sign_checkpoint
+from affidavit.core.merkle import Digest
+from affidavit.core.note import SigningKey, encode_base64, parse_verifier_key
 from surfaces.browsing import Visit
 from surfaces.sworn import LOG, SwornSession, add_tool_call, tell_story
 
@@ -274,3 +276,58 @@ def processor_ms(visit):
     session = visit.page.context.browser.new_browser_cdp_session()
     told = session.send("SystemInfo.getProcessInfo")["processInfo"]
     return 1000 * sum(one["cpuTime"] for one in told if one["type"] == "renderer")
+
+
+def compare(visit, text):
+    """What the page says of something that a reader holds against it."""
+    visit.page.fill("#kept", text)
+    answer = visit.page.locator("#compared")
+    visit.page.wait_for_timeout(100)
+    return answer.get_attribute("data-state"), answer.inner_text()
+
+
+def test_a_key_or_a_checkpoint_that_was_kept_is_compared(told, story):
+    visit, _ = told
+    note = story.parts()["checkpoint"]
+    origin, size, root = note.split("\n")[:3]
+    stranger = SigningKey(origin, b"\x01" * 32)
+    other = encode_base64(b"\x07" * 32)
+    head = TreeHead(origin, int(size), Digest(b"\x07" * 32))
+    assert compare(visit, LOG["vkey"] + "\n") == (
+        "held", "This key signed the checkpoint of this file.",
+    )  # fmt: skip
+    assert compare(visit, str(stranger.verifier))[0] == "broken"
+    assert compare(visit, note)[0] == compare(visit, f"\n{note}\r\n")[0] == "held"
+    forked = sign_checkpoint(head, [stranger]).decode()
+    assert other in forked
+    state, said = compare(visit, forked)
+    assert (state, said.startswith("A fork:")) == ("broken", True)
+    state, said = compare(visit, note.replace(f"\n{size}\n", "\n3\n", 1))
+    assert (state, "has 3 entries" in said) == ("open", True)
+    state, said = compare(visit, note.replace(origin, "example.org/other"))
+    assert (state, "of another log" in said) == ("broken", True)
+    for odd in ("x", "a+b+c", "<img src=x onerror=alert(1)>", root, f"{origin}\n{size}\n"):
+        assert compare(visit, odd)[0] == "open", odd
+    assert compare(visit, "") == ("", "")
+
+
+def test_a_checkpoint_is_dropped_as_a_file(told, story):
+    visit, _ = told
+    script = """note => {
+        const data = new DataTransfer();
+        data.items.add(new File([note], "note"));
+        const event = new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true});
+        document.querySelector("#kept").dispatchEvent(event);
+    }"""
+    visit.page.evaluate(script, story.parts()["checkpoint"])
+    visit.page.wait_for_selector("#compared[data-state=held]")
+
+
+def test_a_key_whose_signature_was_changed_is_told(visit, story, tmp_path):
+    parts = story.parts()
+    note = parts["checkpoint"]
+    changed = f"{note[:-12]}{'A' if note[-12] != 'A' else 'B'}{note[-11:]}"
+    file = tmp_path / "changed.html"
+    file.write_text(render_page(encode({**parts, "checkpoint": changed})), encoding="utf-8")
+    assert visit.open(file) == "broken"
+    assert compare(visit, LOG["vkey"])[0] == "broken"

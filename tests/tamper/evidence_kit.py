@@ -11,6 +11,7 @@ from typing import Any
 from affidavit.core.archive import decode_archive, encode_archive
 from affidavit.core.bundle import (
     Evidence,
+    Manifest,
     RecordPath,
     Scope,
     SessionPart,
@@ -18,6 +19,7 @@ from affidavit.core.bundle import (
     encode_evidence,
     proof_path,
 )
+from affidavit.core.bundle_reading import BundleReader
 from affidavit.core.canonical import canonicalize_value
 from affidavit.core.checkpoint import TreeHead, sign_checkpoint
 from affidavit.core.entry import Source, decode_entry, encode_entry
@@ -36,6 +38,18 @@ KEY = parse_signing_key(VECTOR["test_signing_key"])
 STRANGER = SigningKey(KEY.name, sha256(b"a stranger's").digest())
 TRUST = Trust(keys=(KEY.verifier,))
 SOURCE = Source()
+
+
+def read_whole(data: bytes) -> tuple[Manifest, Evidence]:
+    """What is in a small file, all at once."""
+    bundle = BundleReader(data)
+    assert list(bundle.find_changed()) == []
+    sessions = {
+        start: part._replace(records=tuple(bundle.records(start)))
+        for start, part in bundle.sessions.items()
+    }
+    parts = (dict(bundle.entries()), dict(bundle.payloads()), dict(bundle.proofs()), sessions)
+    return bundle.manifest, Evidence(bundle.scope, bundle.policy, bundle.checkpoint, *parts)
 
 
 class Opened:
@@ -120,13 +134,13 @@ class ForgedLog:
         sessions: Mapping[int, SessionPart] | None = None,
     ) -> bytes:
         """An evidence file of these entries."""
-        wanted = list(indices)
+        wanted = sorted(indices)
         evidence = Evidence(
             scope,
             f"log {self._key.verifier}\nquorum none\n".encode(),
             self.note,
             {index: self.entries[index] for index in wanted},
-            payloads or {},
+            dict(sorted((payloads or {}).items())),
             {index: self.proof(index) for index in wanted},
             sessions or {},
         )

@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 
 import affidavit
-from affidavit.apps import wiring
+from affidavit.apps import places, wiring
 from affidavit.apps.auditor import published as reading
 from affidavit.apps.auditor.published import Folder, Server, check_published
-from affidavit.core.checkpoint import parse_checkpoint
-from affidavit.core.misbehaviour import decode_fork
+from affidavit.core.checkpoint import parse_checkpoint, sign_checkpoint
+from affidavit.core.merkle import Digest
+from affidavit.core.misbehaviour import decode_fork, encode_fork
 from affidavit.core.note import parse_signing_key, parse_verifier_key
 from affidavit.errors import AffidavitError, CannotVerify, InputError, StoreError
 from affidavit.verify.evidence import CONSISTENT, UNVERIFIED, VERIFIED, VIOLATION
@@ -210,6 +211,59 @@ def test_a_fork_gives_a_proof_that_is_checked_alone(forked, folder):
     data = Path(proof).read_bytes()
     assert decode_fork(data).older.claims.size == 12
     assert verify_misbehaviour(data, trust).verdict == VIOLATION
+
+
+def test_of_a_server_whose_first_tiles_disagree_no_more_is_read(publish, folder):
+    trust = publish(1_000)
+    for name in ("tile/0/000", "tile/0/001", "tile/0/002"):
+        data = (folder / name).read_bytes()
+        (folder / name).write_bytes(bytes([data[0] ^ 1]) + data[1:])
+    files = Counting(str(folder))
+    report = verify_published(files, trust).report
+    [finding] = report.findings
+    assert (finding.code, finding.place) == ("tree_node_bad", "tile/0/000")
+    assert any("there the reading ended" in said for said in report.unchecked)
+    edge = {"tile/0/003.p/234", "tile/1/000.p/3"}
+    assert files.names == {"checkpoint", "tile/0/000", *edge}
+    top = folder / "tile/1/000.p/3"
+    top.write_bytes(top.read_bytes()[::-1])
+    files = Counting(str(folder))
+    report = verify_published(files, trust).report
+    assert (codes(report), files.names) == ({"tree_node_bad"}, {"checkpoint", *edge})
+
+
+def test_of_what_is_not_signed_as_it_should_be_nothing_is_read(publish, folder):
+    trust = publish(10)
+    note = (folder / "checkpoint").read_bytes()
+    head, blank, line = note.rpartition(b" ")
+    (folder / "checkpoint").write_bytes(head + blank + line[:20] + b"AAAA" + line[24:])
+    files = Counting(str(folder))
+    report = verify_published(files, trust).report
+    assert (codes(report), files.names) == ({"signature_bad"}, {"checkpoint"})
+
+
+def test_entries_that_are_all_others_are_not_read_to_the_end(publish, folder):
+    trust = publish(1_000)
+    for file in (folder / "tile/entries").iterdir():
+        if file.is_file():
+            file.write_bytes(file.read_bytes().replace(b'"type":"plan"', b'"type":"plam"'))
+    files = Counting(str(folder))
+    report = verify_published(files, trust).report
+    assert 100 <= report.finding_count < 300
+    assert "tile/entries/000" in files.names
+    assert "tile/entries/001" not in files.names
+
+
+def test_two_notes_of_one_size_are_a_proof_too(publish, folder):
+    trust = publish(10)
+    pin = parse_checkpoint((folder / "checkpoint").read_bytes())
+    [key] = trust.keys
+    secret = next((places.keys_folder()).glob("*.key")).read_text().strip()
+    head = pin.claims._replace(root=Digest(bytes(32)))
+    other = parse_checkpoint(sign_checkpoint(head, [parse_signing_key(secret)]))
+    found = verify_published(Folder(str(folder)), Trust(keys=(key,), pinned=(other,)))
+    [fork] = found.forks
+    assert verify_misbehaviour(encode_fork(fork), trust).verdict == VIOLATION
 
 
 def test_another_history_signed_by_a_stolen_key_is_not_caught(forked, folder):

@@ -109,8 +109,25 @@ def test_sizes_are_limited(monkeypatch):
     with pytest.raises(InputError, match="limit is 200"):
         decode_archive(zipped([("a", b"x" * 300)]))
     monkeypatch.setattr(archive, "FILES_MAX", 1)
-    with pytest.raises(InputError, match="2 files"):
+    with pytest.raises(InputError, match="more than 1 files"):
         encode_archive({"a": b"", "b": b""})
+
+
+def test_many_files_are_counted_where_zip64_counts_them():
+    files = {f"f{number:06}": b"%d" % number for number in range(65_535)}
+    data = encode_archive(files)
+    assert decode_archive(data) == files
+    with zipfile.ZipFile(io.BytesIO(data)) as container:
+        assert len(container.namelist()) == len(files)
+        assert container.read("f065534") == b"65534"
+    place = data.index(b"PK\x06\x06")
+    for at in range(place, len(data)):
+        changed = bytearray(data)
+        changed[at] ^= 1
+        with pytest.raises(InputError, match="archive"):
+            next(archive.iter_members(bytes(changed)))
+    few = dict(list(files.items())[:-1])
+    assert b"PK\x06\x06" not in encode_archive(few)
 
 
 def test_every_byte_of_the_container_says_something_but_those_named():

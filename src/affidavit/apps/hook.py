@@ -13,7 +13,7 @@ import os
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from affidavit.apps import places
 from affidavit.capture.hooks.spool import Spool
@@ -28,6 +28,16 @@ NUDGE: Final = (
 _CHOSEN: Final = (b'"ExitPlanMode"', b'"AskUserQuestion"')
 _GATED: Final = (b'"Stop"', b'"TaskCompleted"')
 EVENT_BYTES_MAX: Final = 64 * 1024 * 1024
+_BRINGS: Final = "affidavit.apps.hook_drain"
+_SENDS: Final = "affidavit.apps.hook_sending"
+
+
+class Goal(NamedTuple):
+    """Where events go: a ledger, or the socket of another user's server; who brings them there."""
+
+    place: str
+    module: str
+    spool: Spool
 
 
 def run(words: list[str]) -> NoReturn:
@@ -45,7 +55,8 @@ def run(words: list[str]) -> NoReturn:
 
 def take(words: list[str]) -> int:
     """Keep one event; answers with the exit code."""
-    spool = open_spool(_ledger(words))
+    goal = find_goal(words)
+    spool = goal.spool
     body = sys.stdin.buffer.read(EVENT_BYTES_MAX + 1)
     about = {
         "ppid": os.getppid(),
@@ -54,9 +65,10 @@ def take(words: list[str]) -> int:
     if len(body) > EVENT_BYTES_MAX:
         body = b"too large"
     spool.put(json.dumps(about).encode(), body)
-    if "--gate" in words and any(name in body for name in _GATED):
-        return _pass_gate(_ledger(words), spool, body)
-    start_drain(spool, _ledger(words))
+    # A ledger of another user cannot be read here: there is nothing to judge a gate by.
+    if "--gate" in words and goal.module == _BRINGS and any(name in body for name in _GATED):
+        return _pass_gate(goal, body)
+    start_drain(goal)
     if any(name in body for name in _CHOSEN):
         _nudge(spool, body)
     return 0
@@ -74,16 +86,16 @@ def _nudge(spool: Spool, body: bytes) -> None:
     sys.stdout.write(json.dumps({"hookSpecificOutput": answer}))
 
 
-def _pass_gate(ledger: str, spool: Spool, body: bytes) -> int:
+def _pass_gate(goal: Goal, body: bytes) -> int:
     """Let the agent stop, or refuse in the way its event has for that."""
-    says = json.loads(body)
+    says, spool = json.loads(body), goal.spool
     if says.get("hook_event_name") not in ("Stop", "TaskCompleted"):
-        start_drain(spool, ledger)
+        start_drain(goal)
         return 0
     from affidavit.apps import hook_gate  # noqa: PLC0415 - only where a person asked for it
 
     try:
-        why = hook_gate.find_refusal(ledger, spool, says)
+        why = hook_gate.find_refusal(goal.place, spool, says)
     except Exception as error:  # noqa: BLE001 - whoever cannot judge lets go
         said = f"{type(error).__name__}: {error}"
         spool.note(f"gate: {said}")
@@ -92,7 +104,7 @@ def _pass_gate(ledger: str, spool: Spool, body: bytes) -> int:
     else:
         if why is not None:
             hook_gate.tell(spool, says, "GateRefused", why)
-    start_drain(spool, ledger)
+    start_drain(goal)
     if why is None:
         return 0
     if says["hook_event_name"] == "Stop":
@@ -108,12 +120,18 @@ def _short(name: object) -> str:
     return hashlib.sha256(str(name).encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _ledger(words: list[str]) -> str:
-    given = None
-    for before, word in pairwise(words):
-        if before == "--ledger":
-            given = word
-    return places.ledger_path(given)
+def find_goal(words: list[str]) -> Goal:
+    """Where the events go that a hook with these words takes."""
+    if (to := _word_after("--to", words)) is not None:
+        path = os.path.realpath(to)
+        spool = Spool(places.state_folder() / "hooks" / _short(f"to {path}"))
+        return Goal(path, _SENDS, spool)
+    ledger = places.ledger_path(_word_after("--ledger", words))
+    return Goal(ledger, _BRINGS, open_spool(ledger))
+
+
+def _word_after(option: str, words: list[str]) -> str | None:
+    return next((word for before, word in reversed([*pairwise(words)]) if before == option), None)
 
 
 def open_spool(ledger: str) -> Spool:
@@ -121,17 +139,17 @@ def open_spool(ledger: str) -> Spool:
     return Spool(places.state_folder() / "hooks" / _short(os.path.realpath(ledger)))
 
 
-def start_drain(spool: Spool, ledger: str) -> None:
+def start_drain(goal: Goal) -> None:
     """Have somebody bring the events in, unless somebody does already."""
-    with spool.hold() as free:
+    with goal.spool.hold() as free:
         pass
     if not free:
         return
-    words = [sys.executable, "-EP", "-m", "affidavit.apps.hook_drain", ledger]
+    words = [sys.executable, "-EP", "-m", goal.module, goal.place]
     nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in range(3)]
     os.posix_spawn(sys.executable, words, os.environ, file_actions=nowhere)
 
 
 def _complain(words: list[str], error: BaseException) -> None:
     with contextlib.suppress(BaseException):
-        open_spool(_ledger(words)).note(f"hook: {type(error).__name__}: {error}")
+        find_goal(words).spool.note(f"hook: {type(error).__name__}: {error}")

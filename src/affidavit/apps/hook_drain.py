@@ -17,7 +17,7 @@ from affidavit.apps.hook import open_spool
 from affidavit.capture.hooks.spool import Spool
 
 LINGER_S: Final = 2.0
-_LOOK_S: Final = 0.05
+LOOK_S: Final = 0.05
 
 
 def drain(ledger: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0.0) -> int | None:
@@ -39,7 +39,7 @@ def drain(ledger: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0
             done = bringing.run()
             until = time.monotonic() + linger_s
             while time.monotonic() < until:
-                time.sleep(_LOOK_S)
+                time.sleep(LOOK_S)
                 if more := bringing.run():
                     done, until = done + more, time.monotonic() + linger_s
         return done

@@ -8,33 +8,26 @@ r"""The evidence file: entries of a log with all it takes to check them, in one 
     proofs/<index>.tlog-proof   that the entry stands in the log
     sessions/<index>.json       the trees of a session, by the index of its start
 
-Here it is written and read; whether what it says is true is for `affidavit.verify.evidence`. JSON
-is RFC 8785 text and nothing else: what is read encodes back to the same bytes.
+Here it is written; `bundle_reading` reads it, and whether what it says is true is for
+`affidavit.verify.evidence`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+from zlib import crc32
 
-from affidavit.core.archive import decode_archive, encode_archive
-from affidavit.core.canonical import (
-    INTEGER_MAX,
-    canonicalize_value,
-    decode_utf8,
-    hex_digest,
-    parse_json,
-)
+from affidavit.core.archive import Written, write_archive
+from affidavit.core.canonical import canonicalize_value, decode_utf8
 from affidavit.core.checkpoint import TreeHead
-from affidavit.core.entry import ENTRY_BYTES_MAX, SALT_BYTES
 from affidavit.core.kinds import PAYLOAD_FIELDS
 from affidavit.core.merkle import Digest
-from affidavit.core.names import is_digest, is_name
-from affidavit.core.note import decode_base64, encode_base64
+from affidavit.core.note import encode_base64
 from affidavit.errors import InputError
-
-T = TypeVar("T")
 
 SCOPES: Final = ("session", "task", "record", "range")
 MANIFEST: Final = "manifest.json"
@@ -43,12 +36,10 @@ CHECKPOINT: Final = "checkpoint"
 ENTRIES: Final = "entries.jsonl"
 PAYLOADS: Final = "payloads.jsonl"
 # One proof a file, and so many files fit into an archive.
-BUNDLE_ENTRIES_MAX: Final = 50_000
+BUNDLE_ENTRIES_MAX: Final = 1_000_000
 
-_PATH_HASHES_MAX: Final = 63
+_RECORDS: Final = ',"records":[]'
 _RANGE = re.compile(r"(0|[1-9][0-9]{0,15}):(0|[1-9][0-9]{0,15})\Z", re.ASCII)
-_PROOF = re.compile(r"proofs/(0|[1-9][0-9]{0,15})\.tlog-proof\Z", re.ASCII)
-_SESSION = re.compile(r"sessions/(0|[1-9][0-9]{0,15})\.json\Z", re.ASCII)
 
 
 class Scope(NamedTuple):
@@ -90,7 +81,7 @@ class SessionPart(NamedTuple):
     entries_root: str | None
     entry_count: int
     whole: bool
-    records: tuple[RecordPath, ...]
+    records: Iterable[RecordPath]
 
 
 class Manifest(NamedTuple):
@@ -100,11 +91,13 @@ class Manifest(NamedTuple):
     size: int
     root: str
     scope: Scope
-    files: Mapping[str, str]
 
 
 class Evidence(NamedTuple):
-    """What is in the file, by log index where it belongs to an entry."""
+    """What is in the file, by log index where it belongs to an entry; in the order of the log.
+
+    Nothing of it need be in memory: a mapping may make its values when they are asked for.
+    """
 
     scope: Scope
     policy: bytes
@@ -153,33 +146,100 @@ def session_path(start_index: int) -> str:
 
 def encode_evidence(evidence: Evidence, head: TreeHead) -> bytes:
     """The bytes of an evidence file; the same evidence gives the same bytes."""
-    files = {
-        POLICY: evidence.policy,
-        CHECKPOINT: evidence.checkpoint,
-        ENTRIES: _lines(encode_entry_line(*item) for item in sorted(evidence.entries.items())),
-        PAYLOADS: _lines(
-            canonicalize_value({"fields": encode_fields(fields), "index": index})
-            for index, fields in sorted(evidence.payloads.items())
+    return b"".join(write_evidence(evidence, head))
+
+
+def write_evidence(evidence: Evidence, head: TreeHead) -> Iterator[bytes]:
+    """An evidence file in pieces.
+
+    The manifest stands before what it lists, and a header before what it is of, so everything is
+    asked for twice: to be measured, then to be written. What is kept of a file between is little.
+    """
+    order = sorted(evidence.proofs, key=proof_path)
+    sizes = _Sizes()
+    for _, pieces in _files(evidence, order):
+        sizes.measure(pieces)
+    names = (name for name, _ in _files(evidence, order))
+    manifest = b"".join(_encode_manifest(sizes.digests(names), evidence.scope, head))
+    yield from write_archive(_written(_files(evidence, order), sizes, manifest))
+
+
+_Pieces = Iterable[bytes]
+
+
+def _files(evidence: Evidence, order: Sequence[int]) -> Iterator[tuple[str, _Pieces]]:
+    """Every file but the manifest, in the order of the archive, its bytes made when they come."""
+    yield CHECKPOINT, (evidence.checkpoint,)
+    yield ENTRIES, (_line(encode_entry_line(*item)) for item in evidence.entries.items())
+    yield (
+        PAYLOADS,
+        (
+            _line(canonicalize_value({"fields": encode_fields(fields), "index": index}))
+            for index, fields in evidence.payloads.items()
         ),
-        **{proof_path(index): proof for index, proof in evidence.proofs.items()},
-        **{
-            session_path(index): canonicalize_value(_encode_session(part)).encode()
-            for index, part in evidence.sessions.items()
-        },
-    }
-    manifest = {
-        "files": {name: hex_digest(data) for name, data in files.items()},
+    )
+    yield POLICY, (evidence.policy,)
+    for index in order:
+        yield proof_path(index), (evidence.proofs[one] for one in (index,))
+    for index in sorted(evidence.sessions, key=session_path):
+        yield session_path(index), _encode_session(evidence.sessions[index])
+
+
+class _Sizes:
+    """What has to be known of each file before it is written, in the order of the files."""
+
+    def __init__(self) -> None:
+        self._sizes = array("Q")
+        self._crcs = array("L")
+        self._hashes = bytearray()
+
+    def measure(self, pieces: _Pieces) -> None:
+        """The next file."""
+        size, crc, digest = 0, 0, sha256()
+        for piece in pieces:
+            size, crc = size + len(piece), crc32(piece, crc)
+            digest.update(piece)
+        self._sizes.append(size)
+        self._crcs.append(crc)
+        self._hashes += digest.digest()
+
+    def digests(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """The digest of each file, by its name."""
+        for number, name in enumerate(names):
+            yield name, self._hashes[32 * number : 32 * number + 32].hex()
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._crcs, self._sizes, strict=True)
+
+
+def _written(
+    files: Iterable[tuple[str, _Pieces]], sizes: _Sizes, manifest: bytes
+) -> Iterator[Written]:
+    for (name, pieces), (crc, size) in zip(files, sizes, strict=True):
+        if name == PAYLOADS:  # before it in the order of names
+            yield Written(MANIFEST, crc32(manifest), len(manifest), (manifest,))
+        yield Written(name, crc, size, pieces)
+
+
+def _encode_manifest(
+    digests: Iterable[tuple[str, str]], scope: Scope, head: TreeHead
+) -> Iterator[bytes]:
+    """The manifest; its many files are not made one value first."""
+    yield b'{"files":{'
+    for number, (name, digest) in enumerate(digests):
+        yield f'{"," if number else ""}"{name}":"{digest}"'.encode()
+    rest = {
         "origin": head.origin,
         "root": head.root.hex(),
-        "scope": evidence.scope._asdict(),
+        "scope": scope._asdict(),
         "size": head.size,
         "v": 1,
     }
-    return encode_archive({MANIFEST: canonicalize_value(manifest).encode(), **files})
+    yield f"}},{canonicalize_value(rest)[1:]}".encode()
 
 
-def _lines(texts: Iterable[str]) -> bytes:
-    return "".join(f"{text}\n" for text in texts).encode()
+def _line(text: str) -> bytes:
+    return f"{text}\n".encode()
 
 
 def encode_entry_line(index: int, entry: bytes) -> str:
@@ -200,204 +260,11 @@ def _encode_shown(shown: Shown) -> dict[str, Any]:
     return {"salt": encode_base64(shown.salt), "text": shown.text}
 
 
-def _encode_session(part: SessionPart) -> dict[str, Any]:
-    records = [
-        {"index": index, "path": [digest.hex() for digest in path]} for index, path in part.records
-    ]
-    return {**part._asdict(), "records": records}
-
-
-def decode_evidence(data: bytes) -> tuple[Manifest, Evidence, dict[str, bytes]]:
-    """Read an evidence file strictly: its claims, its contents, and the files as they are.
-
-    Whether they agree is not asked here. What is not of its shape is an `InputError` whose field
-    says in which file.
-    """
-    files = decode_archive(data)
-    manifest = _read(files, MANIFEST, _read_manifest)
-    if manifest.files.keys() != files.keys() - {MANIFEST}:
-        odd = min(manifest.files.keys() ^ (files.keys() - {MANIFEST}))
-        raise _malformed(MANIFEST, f"{odd!r:.200} is listed but not there, or there and not listed")
-    entries = _read(files, ENTRIES, _read_entries)
-    evidence = Evidence(
-        manifest.scope,
-        _read(files, POLICY, bytes),
-        _read(files, CHECKPOINT, bytes),
-        entries,
-        _read(files, PAYLOADS, _read_payloads),
-        {index: files[name] for index, name in _named(files, _PROOF)},
-        {index: _read(files, name, _read_session) for index, name in _named(files, _SESSION)},
-    )
-    known = {MANIFEST, POLICY, CHECKPOINT, ENTRIES, PAYLOADS}
-    known |= set(map(proof_path, evidence.proofs)) | set(map(session_path, evidence.sessions))
-    if files.keys() != known:
-        name = min(files.keys() - known)
-        raise _malformed(name, "is no file of evidence")
-    return manifest, evidence, files
-
-
-def _named(files: Mapping[str, bytes], pattern: re.Pattern[str]) -> list[tuple[int, str]]:
-    matches = (pattern.match(name) for name in files)
-    return sorted((int(match[1]), match[0]) for match in matches if match)
-
-
-def _read(files: Mapping[str, bytes], name: str, read: Callable[[bytes], T]) -> T:
-    if name not in files:
-        raise _malformed(name, "is missing")
-    try:
-        return read(files[name])
-    except InputError as error:
-        raise _malformed(name, error.message) from None
-
-
-def _malformed(place: str, message: str) -> InputError:
-    return InputError(f"{place}: {message}", field=place)
-
-
-def _decode_json(data: bytes) -> Any:
-    """RFC 8785 text, and in it one value."""
-    text = decode_utf8(data, "text")
-    value = parse_json(text, "text")
-    if canonicalize_value(value) != text:
-        raise InputError("the JSON is not in its canonical form")
-    return value
-
-
-def _decode_lines(data: bytes) -> list[Any]:
-    """The values of the lines, each for a greater index than the one before."""
-    *lines, rest = data.split(b"\n")
-    if rest:
-        raise InputError("does not end in a newline")
-    values, last = [], -1
-    for number, line in enumerate(lines, start=1):
-        try:
-            value = _decode_json(line)
-            if not isinstance(value, dict) or not _is_index(value.get("index")):
-                raise InputError("has no index")
-            if value["index"] <= last:
-                raise InputError(f"entry {value['index']} is there twice, or out of order")
-        except InputError as error:
-            raise InputError(f"line {number}: {error.message}") from None
-        last = value["index"]
-        values.append(value)
-    return values
-
-
-def _is_index(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= INTEGER_MAX
-
-
-def _is_index_or_null(value: Any) -> bool:
-    return value is None or _is_index(value)
-
-
-def _is_digest_or_null(value: Any) -> bool:
-    return value is None or is_digest(value)
-
-
-def _is_bool(value: Any) -> bool:
-    return type(value) is bool
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _check_shape(value: Any, shape: Mapping[str, Callable[[Any], bool]], what: str) -> None:
-    if not isinstance(value, dict) or value.keys() != shape.keys():
-        raise InputError(f"{what} has not exactly the keys {', '.join(shape)}")
-    for key, holds in shape.items():
-        if not holds(value[key]):
-            raise InputError(f"{key} of {what} is not of its shape")
-
-
-_MANIFEST_SHAPE: Final = {
-    "files": lambda value: isinstance(value, dict) and all(map(is_digest, value.values())),
-    "origin": _is_text,
-    "root": is_digest,
-    "scope": _is_object,
-    "size": _is_index,
-    "v": lambda value: type(value) is int and value == 1,
-}
-_SESSION_SHAPE: Final = {
-    "entries_root": _is_digest_or_null,
-    "entry_count": _is_index,
-    "genesis": is_digest,
-    "metadata": _is_object,
-    "record_count": _is_index,
-    "records": _is_list,
-    "root": _is_digest_or_null,
-    "seal_index": _is_index_or_null,
-    "session_id": is_name,
-    "whole": _is_bool,
-}
-
-
-def _read_manifest(data: bytes) -> Manifest:
-    value = _decode_json(data)
-    _check_shape(value, _MANIFEST_SHAPE, "the manifest")
-    scope = value["scope"]
-    _check_shape(scope, {"id": is_name, "kind": lambda kind: kind in SCOPES}, "the scope")
-    if scope["kind"] == "range":
-        parse_range(scope["id"])
-    return Manifest(
-        value["origin"], value["size"], value["root"], Scope(**scope), dict(value["files"])
-    )
-
-
-def _read_entries(data: bytes) -> dict[int, bytes]:
-    entries = {}
-    for value in _decode_lines(data):
-        _check_shape(value, {"entry": _is_text, "index": _is_index}, "a line")
-        entry = value["entry"].encode()
-        if len(entry) > ENTRY_BYTES_MAX:
-            raise InputError(f"entry {value['index']} has more than {ENTRY_BYTES_MAX:,} bytes")
-        entries[value["index"]] = entry
-    return entries
-
-
-def _read_payloads(data: bytes) -> dict[int, dict[str, Shown]]:
-    payloads = {}
-    for value in _decode_lines(data):
-        _check_shape(value, {"fields": _is_object, "index": _is_index}, "a line")
-        payloads[value["index"]] = {
-            name: _read_shown(shown, f"{name} of entry {value['index']}")
-            for name, shown in value["fields"].items()
-        }
-    return payloads
-
-
-def _read_shown(value: Any, what: str) -> Shown:
-    keys = value.keys() if isinstance(value, dict) else set()
-    if keys == {"withheld"} and value["withheld"] is True:
-        return Shown()
-    if keys == {"erased"} and _is_index(value["erased"]):
-        return Shown(erased=value["erased"])
-    if keys in ({"text"}, {"salt", "text"}) and all(map(_is_text, value.values())):
-        salt = decode_base64(value["salt"], "salt") if "salt" in value else None
-        if salt is None or len(salt) == SALT_BYTES:
-            return Shown(value["text"], salt)
-    raise InputError(f"{what[:200]} is not a text with its salt, erased or withheld")
-
-
-def _read_session(data: bytes) -> SessionPart:
-    value = _decode_json(data)
-    _check_shape(value, _SESSION_SHAPE, "the session")
-    records = tuple(map(_read_record, value["records"]))
-    return SessionPart(**{**value, "records": records})
-
-
-def _read_record(value: Any) -> RecordPath:
-    _check_shape(value, {"index": _is_index, "path": _is_list}, "a record")
-    path: Sequence[Any] = value["path"]
-    if len(path) > _PATH_HASHES_MAX or not all(map(is_digest, path)):
-        raise InputError(f"the path of record {value['index']} is not of hashes")
-    return RecordPath(value["index"], tuple(Digest(bytes.fromhex(one)) for one in path))
+def _encode_session(part: SessionPart) -> Iterator[bytes]:
+    """A session; its many records are not made one value first."""
+    before, _, after = canonicalize_value({**part._asdict(), "records": []}).partition(_RECORDS)
+    yield f"{before}{_RECORDS[:-1]}".encode()
+    for number, (index, path) in enumerate(part.records):
+        hashes = ",".join(f'"{digest.hex()}"' for digest in path)
+        yield f'{"," if number else ""}{{"index":{index},"path":[{hashes}]}}'.encode()
+    yield f"]{after}".encode()

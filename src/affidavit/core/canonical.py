@@ -183,6 +183,8 @@ def parse_json(text: str, field: str) -> Any:
 
 
 def _check_text_depth(text: str, field: str) -> None:
+    if text.count("[") + text.count("{") <= DEPTH_MAX:
+        return
     depth = 0
     for match in _BRACKETS.finditer(text):
         if match.group(1):

@@ -6,8 +6,8 @@ so the same part of the same checkpoint gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, ItemsView, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from affidavit.core.bundle import (
     BUNDLE_ENTRIES_MAX,
@@ -16,16 +16,16 @@ from affidavit.core.bundle import (
     Scope,
     SessionPart,
     Shown,
-    encode_evidence,
     encode_fields,
     parse_range,
     payload_fields,
+    write_evidence,
 )
 from affidavit.core.canonical import canonicalize_value, decode_utf8
 from affidavit.core.checkpoint import Checkpoint
 from affidavit.core.entry import Entry, decode_entry
 from affidavit.core.kinds import PAYLOAD_FIELDS
-from affidavit.core.merkle import Digest, LeafTree, Node, TreeReader, prove_inclusion
+from affidavit.core.merkle import Digest, LeafTree, Node, prove_inclusion
 from affidavit.core.session import METADATA_KEYS
 from affidavit.core.tlog_proof import TlogProof, encode_proof
 from affidavit.core.views.payload import NO_PAYLOAD, Payload
@@ -37,28 +37,27 @@ from affidavit.ledger.keys import read_identity
 from affidavit.ledger.ports import Reader, SessionEntry
 from affidavit.ledger.thoughts import session_not_found
 
+T = TypeVar("T")
+
 # What may be kept back.
 FIELDS: Final = frozenset(("content", *(name for kind in PAYLOAD_FIELDS.values() for name in kind)))
 _PAGE: Final = 512
+_NODES_MAX: Final = 100_000
 _SAYS_MORE: Final = "Keep the file as it is; `affidavit verify` says more."
 
 
-def export(context: Context, scope: Scope, withhold: Collection[str]) -> bytes:
-    """The evidence file of a part of the log, as signed now."""
-    signed, evidence = collect(context, scope, withhold)
-    return encode_evidence(evidence, signed.head)
+def export(context: Context, scope: Scope, withhold: Collection[str]) -> Iterator[bytes]:
+    """The evidence file of a part of the log in pieces, as signed now.
 
-
-def collect(
-    context: Context, scope: Scope, withhold: Collection[str]
-) -> tuple[Checkpoint, Evidence]:
-    """What the file holds, and the checkpoint it ends at, signed for it where the log has grown."""
+    It ends at a checkpoint that is signed for it where the log has grown.
+    """
     while True:
         signed = checkpoints.checkpoint(context)
         with context.store.read() as reader:
             found = _Collector(reader, signed, withhold).collect(scope)
-        if found is not None:
-            return signed, found
+            if found is not None:
+                yield from write_evidence(found, signed.head)
+                return
 
 
 def iter_lines(reader: Reader) -> Iterator[bytes]:
@@ -78,7 +77,7 @@ def iter_lines(reader: Reader) -> Iterator[bytes]:
 
 
 class _Remembered:
-    """The log's tree, every node read once."""
+    """The log's tree, its nodes read once as long as they are near each other."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -86,9 +85,61 @@ class _Remembered:
 
     def read_hashes(self, nodes: Sequence[Node]) -> list[Digest]:
         """The hashes of these nodes."""
+        if len(self._known) > _NODES_MAX:
+            self._known.clear()
         missing = [node for node in nodes if node not in self._known]
         self._known.update(zip(missing, self._reader.read_log_nodes(missing), strict=True))
         return [self._known[node] for node in nodes]
+
+
+class _Items(ItemsView[int, T]):
+    """What was made of all of them, in one go."""
+
+    def __init__(self, made: _Made[T], items: Callable[[], Iterator[tuple[int, T]]]) -> None:
+        super().__init__(made)
+        self._items = items
+
+    def __iter__(self) -> Iterator[tuple[int, T]]:
+        return self._items()
+
+
+class _Made(Mapping[int, T]):
+    """Something of each of these entries, made anew whenever it is asked for."""
+
+    def __init__(
+        self,
+        indices: Sequence[int],
+        make: Callable[[Sequence[int]], Iterator[tuple[int, T]]],
+    ) -> None:
+        self._indices = indices
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._indices)
+
+    def __getitem__(self, index: int) -> T:
+        return next(self._make((index,)))[1]
+
+    def items(self) -> ItemsView[int, T]:
+        """All of them, in the order of the log."""
+        return _Items(self, lambda: self._make(self._indices))
+
+
+class _Records:
+    """Those records of a session that the file holds, each with its path in the session's tree."""
+
+    def __init__(self, sealed: Sequence[SessionEntry], present: Collection[int]) -> None:
+        self._leaves = [one.leaf for one in sealed]
+        places = ((place, one.log_index) for place, one in enumerate(sealed))
+        self._present = [one for one in places if one[1] in present]
+
+    def __iter__(self) -> Iterator[RecordPath]:
+        tree, size = LeafTree(self._leaves), len(self._leaves)
+        for place, index in self._present:
+            yield RecordPath(index, tuple(prove_inclusion(place, size, tree)))
 
 
 class _Read(NamedTuple):
@@ -108,38 +159,50 @@ class _Collector:
         self._end = signed.head.size
         self._withhold = frozenset(withhold)
         self._erasures: dict[tuple[int, str], int] | None = None
+        self._tree = _Remembered(reader)
 
     def collect(self, scope: Scope) -> Evidence | None:
         """The evidence; None where something it must name came after the checkpoint."""
-        wanted, sessions = self._choose(scope)
-        entries, payloads = dict[int, bytes](), dict[int, dict[str, Shown]]()
-        while wanted:
-            for index, found in self._read(sorted(wanted)):
-                entries[index] = found.raw
-                if shown := self._show(index, found):
-                    payloads[index] = shown
-            erased = [one.erased for shown in payloads.values() for one in shown.values()]
-            wanted = {index for index in erased if index is not None} - entries.keys()
-            if any(index >= self._end for index in wanted):
+        chosen, sessions = self._choose(scope)
+        present, with_payloads = set[int](), list[int]()
+        while chosen:
+            present |= chosen
+            erasers = set[int]()
+            for index, shown in self._shown(sorted(chosen)):
+                with_payloads.append(index)
+                erasers |= {one.erased for one in shown.values() if one.erased is not None}
+            chosen = erasers - present
+            if any(index >= self._end for index in chosen):
                 return None
-        tree = _Remembered(self._reader)
+        indices = sorted(present)
         return Evidence(
             scope,
             self._policy(),
             self._signed.note.encode(),
-            entries,
-            payloads,
-            {index: self._prove(index, tree) for index in entries},
+            _Made(indices, self._raws),
+            _Made(sorted(with_payloads), self._shown),
+            _Made(indices, self._proofs),
             sessions,
         )
+
+    def _raws(self, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        for start, end in _stretches(indices):
+            yield from self._reader.entries(start, end)
+
+    def _shown(self, indices: Sequence[int]) -> Iterator[tuple[int, dict[str, Shown]]]:
+        for index, found in self._read(indices):
+            if shown := self._show(index, found):
+                yield index, shown
+
+    def _proofs(self, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        note = self._signed.note.encode()
+        for index in indices:
+            path = tuple(prove_inclusion(index, self._end, self._tree))
+            yield index, encode_proof(TlogProof(index, path, note))
 
     def _policy(self) -> bytes:
         keys = read_identity(self._reader).keys
         return "".join([*(f"log {key}\n" for key in keys), "quorum none\n"]).encode()
-
-    def _prove(self, index: int, tree: TreeReader) -> bytes:
-        path = tuple(prove_inclusion(index, self._end, tree))
-        return encode_proof(TlogProof(index, path, self._signed.note.encode()))
 
     def _choose(self, scope: Scope) -> tuple[set[int], dict[int, SessionPart]]:
         if scope.kind == "range":
@@ -231,7 +294,7 @@ class _Collector:
             record_count=seal.record_count,
             entries_root=seal.entries_root,
             entry_count=seal.entry_count,
-            records=_prove_records(sealed, present),
+            records=_Records(sealed, present),
         )
 
     def _read(self, indices: Sequence[int]) -> Iterator[tuple[int, _Read]]:
@@ -275,21 +338,11 @@ class _Collector:
         return at
 
 
-def _prove_records(sealed: Sequence[SessionEntry], present: set[int]) -> tuple[RecordPath, ...]:
-    """The paths of those records that the file holds, in the tree of all the session's records."""
-    tree, size = LeafTree([one.leaf for one in sealed]), len(sealed)
-    return tuple(
-        RecordPath(one.log_index, tuple(prove_inclusion(place, size, tree)))
-        for place, one in enumerate(sealed)
-        if one.log_index in present
-    )
-
-
 def _stretches(indices: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Half-open runs of neighbouring indices."""
+    """Half-open runs of neighbouring indices, none of them long."""
     start = last = indices[0]
     for index in indices[1:]:
-        if index != last + 1:
+        if index != last + 1 or index - start >= _PAGE:
             yield start, last + 1
             start = index
         last = index

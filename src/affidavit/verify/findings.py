@@ -81,6 +81,11 @@ class Findings:
         if len(self.kept) < FINDINGS_MAX:
             self.kept.append(Finding(code, index, place, message))
 
+    def take(self, others: Findings) -> None:
+        """Note what somebody else found."""
+        self.count += others.count
+        self.kept += others.kept[: FINDINGS_MAX - len(self.kept)]
+
     def report(self, checked: dict[str, int], unchecked: list[str]) -> Report:
         """The verdict, with findings in log order."""
         kept = sorted(self.kept, key=lambda found: (found.index is None, found.index or 0))

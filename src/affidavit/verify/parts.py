@@ -6,64 +6,94 @@ every record and every entry. Of one that is there in part, each record is prove
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any, Final
 
-from affidavit.core.bundle import ENTRIES, Evidence, SessionPart, session_path
+from affidavit.core.bundle import ENTRIES, RecordPath, Scope, SessionPart, session_path
 from affidavit.core.entry import Entry
-from affidavit.core.merkle import check_inclusion, complete_levels, leaf_hash
+from affidavit.core.merkle import Digest, check_inclusion, complete_levels
 from affidavit.core.session import METADATA_KEYS
 from affidavit.errors import IntegrityViolation
 from affidavit.verify.findings import Findings
 from affidavit.verify.session_state import SessionState
 from affidavit.verify.sessions import find_wrong_claim
 
-Entries = Mapping[int, tuple[bytes, Entry]]
 _FROM_SEAL: Final = ("root", "record_count", "entries_root", "entry_count")
 
 
+class _Kept:
+    """What is kept of a session's entries: a few numbers for each."""
+
+    def __init__(self) -> None:
+        self.indices = array("Q")
+        self.thoughts = array("Q")
+        self.seqs = array("q")
+        self.leaves: list[Digest] = []
+
+
 class PartCheck:
-    """Checks the sessions of a file one by one."""
+    """Checks the sessions of a file one by one, when its entries have gone by."""
 
     def __init__(
-        self, evidence: Evidence, entries: Entries, is_whole: bool, findings: Findings
+        self, scope: Scope, parts: Mapping[int, SessionPart], is_whole: bool, findings: Findings
     ) -> None:
-        self._entries = entries
+        self._parts = parts
         self._is_whole = is_whole
         self._findings = findings
-        self._named = _by_session(evidence, entries)
+        self._lists = is_whole and scope.kind != "range"
+        self._kept = {part.session_id: _Kept() for part in parts.values()}
+        self._undescribed: set[str] = set()
+        # Starts and seals, which claims are compared with.
+        self._bodies: dict[int, Mapping[str, Any]] = {}
         self.seals = self.complete = 0
         self.unchecked: list[str] = []
-        if is_whole and evidence.scope.kind != "range":
-            self._check_listed(evidence)
 
-    def _check_listed(self, evidence: Evidence) -> None:
+    def follow(self, index: int, entry: Entry, leaf: Digest) -> None:
+        """The next entry."""
+        name = entry.body.get("session_id")
+        if not isinstance(name, str):
+            return
+        kept = self._kept.get(name)
+        if kept is None:
+            self._say_undescribed(index, name)
+            return
+        kept.indices.append(index)
+        if entry.kind == "thought.recorded":
+            seq = entry.body["session_seq"]
+            kept.thoughts.append(index)
+            kept.seqs.append(-1 if seq is None else seq)
+            kept.leaves.append(leaf)
+        elif entry.kind in ("session.started", "session.sealed"):
+            self._bodies[index] = entry.body
+
+    def _say_undescribed(self, index: int, name: str) -> None:
         """Every session that starts or is named in the file is described in it."""
-        described = {part.session_id for part in evidence.sessions.values()}
-        for index, (_, entry) in self._entries.items():
-            name = entry.body.get("session_id")
-            if isinstance(name, str) and name not in described:
-                said = f"session {name!r:.100} is not described"
-                self._findings.add("view_missing", index, "sessions", said)
-                described.add(name)
+        if self._lists and name not in self._undescribed:
+            said = f"session {name!r:.100} is not described"
+            self._findings.add("view_missing", index, "sessions", said)
+            self._undescribed.add(name)
 
-    def check(self, start: int, part: SessionPart, state: SessionState | None) -> None:
+    def check(self, start: int, state: SessionState | None, records: Iterator[RecordPath]) -> None:
         """Compare a session's claims with its start, its seal and its records."""
+        part = self._parts[start]
         name, place = f"session {part.session_id!r:.100}", session_path(start)
         if state is None or state.start_index != start:
             if self._is_whole:
                 said = f"{name} does not start there in the file"
                 self._findings.add("entry_missing", start, ENTRIES, said)
             return
-        body = self._entries[start][1].body
+        body, kept = self._bodies[start], self._kept[part.session_id]
         claims = {"metadata": {key: body[key] for key in METADATA_KEYS}, "genesis": body["genesis"]}
         claims["seal_index"] = state.sealed_at
-        claims |= self._counted(part, state)
+        claims |= self._counted(kept, state)
         for key, is_so in claims.items():
             if getattr(part, key) != is_so and self._is_whole:
                 said = f"{key} is not what the entries of {name} say"
                 self._findings.add("view_differs", start, f"{place} {key}", said)
-        self._check_records(start, part, state)
+        self._check_records(start, kept, state.sealed_at, records)
         if state.sealed_at is None:
             self.unchecked.append(
                 f"whether entries of {name} are missing: it was not sealed by this checkpoint"
@@ -73,52 +103,55 @@ class PartCheck:
         if part.whole and self._is_whole:
             self._check_complete(part, state, state.sealed_at)
 
-    def _counted(self, part: SessionPart, state: SessionState) -> dict[str, Any]:
+    def _counted(self, kept: _Kept, state: SessionState) -> dict[str, Any]:
         """Roots and counts: those of the seal, or what is there where none was made."""
         if state.sealed_at is not None:
-            seal = self._entries[state.sealed_at][1].body
-            return {key: seal[key] for key in _FROM_SEAL}
-        named = self._named.get(part.session_id, [])
-        thoughts = sum(self._entries[index][1].kind == "thought.recorded" for index in named)
+            return {key: self._bodies[state.sealed_at][key] for key in _FROM_SEAL}
         return {
-            "root": None, "record_count": thoughts, "entries_root": None, "entry_count": len(named)
+            "root": None, "record_count": len(kept.thoughts),
+            "entries_root": None, "entry_count": len(kept.indices),
         }  # fmt: skip
 
-    def _check_records(self, start: int, part: SessionPart, state: SessionState) -> None:
+    def _check_records(
+        self, start: int, kept: _Kept, sealed_at: int | None, records: Iterator[RecordPath]
+    ) -> None:
         """That the records are those of the file, each in the sealed tree."""
         place = session_path(start)
-        end = state.sealed_at
-        present = [
-            index
-            for index in self._named.get(part.session_id, [])
-            if self._entries[index][1].kind == "thought.recorded" and (end is None or index < end)
-        ]
-        if [record.log_index for record in part.records] != present:
+        seal = None if sealed_at is None else self._bodies[sealed_at]
+        end = len(kept.thoughts) if sealed_at is None else bisect_left(kept.thoughts, sealed_at)
+        wrong, are_same = array("Q"), True
+        for number, record in zip_longest(range(end), records):
+            if number is None or record is None or record.log_index != kept.thoughts[number]:
+                are_same = False
+            elif seal is None and record.path:
+                wrong.append(record.log_index)
+            elif seal is not None:
+                seq, leaf = kept.seqs[number], kept.leaves[number]
+                if not _is_under(seq, leaf, record.path, seal):
+                    wrong.append(record.log_index)
+        if not are_same:
             if self._is_whole:
                 said = "the records listed are not those that are there"
                 self._findings.add("view_differs", start, f"{place} records", said)
             return
-        seal = None if end is None else self._entries[end][1].body
         if seal is None and not self._is_whole:
             return  # the seal may be what could not be believed
-        for index, path in part.records:
-            raw, entry = self._entries[index]
-            wrong = bool(path) if seal is None else not _is_under(raw, entry, path, seal)
-            if wrong:
-                said = "the path does not lead to the root of the session's seal"
-                self._findings.add("seal_mismatch", index, f"{place} records", said)
+        for index in wrong:
+            said = "the path does not lead to the root of the session's seal"
+            self._findings.add("seal_mismatch", index, f"{place} records", said)
 
     def _check_complete(self, part: SessionPart, state: SessionState, sealed_at: int) -> None:
         """That nothing the seal counts is missing, and nothing else was counted."""
-        seal = self._entries[sealed_at][1].body
         levels = complete_levels(state.thought_leaves or ())
+        seal = dict(self._bodies[sealed_at])
         wrong = find_wrong_claim(seal, state, levels, state.entry_leaves or ())
         if wrong is not None:
             place, said = wrong
             self._findings.add("seal_mismatch", sealed_at, f"{ENTRIES} {place}", said)
             return
         self.complete += 1
-        behind = sum(index > sealed_at for index in self._named[part.session_id])
+        indices = self._kept[part.session_id].indices
+        behind = len(indices) - bisect_right(indices, sealed_at)
         if behind:
             self.unchecked.append(
                 f"whether more entries name session {part.session_id!r:.100} behind its seal than "
@@ -126,28 +159,9 @@ class PartCheck:
             )
 
 
-def _by_session(evidence: Evidence, entries: Entries) -> dict[str, list[int]]:
-    """Which entries name each session that is described."""
-    named: dict[str, list[int]] = {part.session_id: [] for part in evidence.sessions.values()}
-    for index, name in _names(entries):
-        if name in named:
-            named[name].append(index)
-    return named
-
-
-def _names(entries: Entries) -> Iterator[tuple[int, str]]:
-    for index, (_, entry) in entries.items():
-        name = entry.body.get("session_id")
-        if isinstance(name, str):
-            yield index, name
-
-
-def _is_under(raw: bytes, entry: Entry, path: tuple[bytes, ...], seal: Mapping[str, Any]) -> bool:
-    seq, root = entry.body["session_seq"], bytes.fromhex(seal["root"])
-    if type(seq) is not int:
-        return False
+def _is_under(seq: int, leaf: Digest, path: tuple[Digest, ...], seal: Mapping[str, Any]) -> bool:
     try:
-        check_inclusion(seq, seal["record_count"], leaf_hash(raw), path, root)
+        check_inclusion(seq, seal["record_count"], leaf, path, bytes.fromhex(seal["root"]))
     except IntegrityViolation:
         return False
     return True

@@ -7,59 +7,43 @@ before; a record stands alone. Where a record before may be absent, its link is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from affidavit.core.bundle import ENTRIES, MANIFEST, Evidence, Scope, parse_range, session_path
+from affidavit.core.bundle import (
+    ENTRIES,
+    MANIFEST,
+    Scope,
+    SessionPart,
+    parse_range,
+    session_path,
+)
 from affidavit.core.entry import Entry
-from affidavit.core.merkle import Digest, leaf_hash
+from affidavit.core.merkle import Digest
 from affidavit.core.session import METADATA_KEYS, chain_hash, genesis
 from affidavit.core.thought import ZERO_HASH
-from affidavit.errors import InputError
 from affidavit.verify.findings import Findings
-from affidavit.verify.parts import PartCheck
 from affidavit.verify.session_state import SessionState
 from affidavit.verify.sessions import AFTER_SEAL
 from affidavit.verify.thoughts import find_broken_link
 
-Entries = Mapping[int, tuple[bytes, Entry]]
 _THOUGHT: Final = "thought.recorded"
 _STARTED: Final = "session.started"
 _SEALED: Final = "session.sealed"
 _ENDED: Final = "session.ended"
-_ERASED: Final = "payload.erased"
 
 
-def check_passage(
-    evidence: Evidence,
-    entries: Entries,
-    is_whole: bool,
-    findings: Findings,
-    checked: dict[str, int],
-    unchecked: list[str],
-) -> None:
-    """Walk the entries once; then compare what the file says of its sessions and its scope."""
-    walk = _Walk(evidence, is_whole, findings)
-    for index, (raw, entry) in entries.items():
-        walk.follow(index, entry, leaf_hash(raw))
-    parts = PartCheck(evidence, entries, is_whole, findings)
-    for start, part in evidence.sessions.items():
-        parts.check(start, part, walk.states.get(part.session_id))
-    if is_whole:
-        # What is missing is told already where an entry could not be believed.
-        _check_scope(evidence, entries, findings)
-    checked |= {"links": walk.links, "seals": parts.seals, "complete": parts.complete}
-    unchecked += [*parts.unchecked, *walk.unchecked()]
+class Walk:
+    """Where every chain stands; `is_whole` where every entry of the file is believed."""
 
-
-class _Walk:
-    """Where every chain stands."""
-
-    def __init__(self, evidence: Evidence, is_whole: bool, findings: Findings) -> None:
-        self._scope = evidence.scope
+    def __init__(
+        self, scope: Scope, parts: Collection[SessionPart], is_whole: bool, findings: Findings
+    ) -> None:
+        self._scope = scope
         self._findings = findings
-        self._is_range = is_whole and evidence.scope.kind == "range"
-        self._whole = {part.session_id for part in evidence.sessions.values() if part.whole}
+        self._is_range = is_whole and scope.kind == "range"
+        self._whole = {part.session_id for part in parts if part.whole}
         self._is_whole = is_whole
         self._tips: dict[str, str] = {}
         self._loose = 0
@@ -174,52 +158,69 @@ def _binds(entry: Entry) -> bool:
     return chain_hash(body["content_hash"], body["parent_chain_hash"]) == link
 
 
-def _check_scope(evidence: Evidence, entries: Entries, findings: Findings) -> None:
+class ScopeCheck:
     """That the file holds what it says it is of, and nothing else."""
-    kind, id_ = evidence.scope
-    if kind == "range":
-        _check_range(id_, entries, findings)
-    wanted = {index for index, (_, entry) in entries.items() if _is_of(evidence, index, entry)}
-    if not wanted:
-        said = f"nothing of {kind} {id_!r:.100} is in the file"
-        findings.add("view_differs", None, f"{MANIFEST} scope", said)
-        return
-    erasures = {one.erased for shown in evidence.payloads.values() for one in shown.values()}
-    for index in entries.keys() - wanted - erasures:
-        said = f"the entry does not belong to {kind} {id_!r:.100}"
-        findings.add("view_extra", index, ENTRIES, said)
-    for start, part in evidence.sessions.items():
-        named = kind != "range" and part.whole == (kind == "session")
-        if not named or (kind == "session" and part.session_id != id_):
-            said = f"session {part.session_id!r:.100} does not belong to {kind} {id_!r:.100}"
-            findings.add("view_extra", start, session_path(start), said)
 
+    def __init__(self, scope: Scope, parts: Mapping[int, SessionPart], findings: Findings) -> None:
+        self._scope = scope
+        self._parts = parts
+        self._findings = findings
+        self._named = {part.session_id for part in parts.values()}
+        self._range = parse_range(scope.id) if scope.kind == "range" else (0, 0)
+        self._wanted = 0
+        # Those that belong there only if an erasure is theirs to tell of.
+        self._others = array("Q")
+        self._missing: int | None = None
+        self._expected = self._range[0]
 
-def _check_range(id_: str, entries: Entries, findings: Findings) -> None:
-    try:
-        first, end = parse_range(id_)
-    except InputError as error:
-        findings.add("evidence_malformed", None, f"{MANIFEST} scope", error.message)
-        return
-    present = sum(first <= index < end for index in entries)
-    if present != end - first:
-        missing = next(index for index in range(first, end) if index not in entries)
-        said = f"{end - first - present:,} entries of the range are missing, the first here"
-        findings.add("index_gap", missing, ENTRIES, said)
+    def follow(self, index: int, entry: Entry) -> None:
+        """The next entry."""
+        if not self._is_of(index, entry):
+            self._others.append(index)
+            return
+        self._wanted += 1
+        if self._missing is None and index != self._expected:
+            self._missing = self._expected
+        self._expected = index + 1
 
+    def finish(self, erasers: Collection[int]) -> None:
+        """What is missing, and what is there beside."""
+        kind, id_ = self._scope
+        if kind == "range":
+            self._check_range()
+        if not self._wanted:
+            said = f"nothing of {kind} {id_!r:.100} is in the file"
+            self._findings.add("view_differs", None, f"{MANIFEST} scope", said)
+            return
+        for index in self._others:
+            if index not in erasers:
+                said = f"the entry does not belong to {kind} {id_!r:.100}"
+                self._findings.add("view_extra", index, ENTRIES, said)
+        for start, part in self._parts.items():
+            named = kind != "range" and part.whole == (kind == "session")
+            if not named or (kind == "session" and part.session_id != id_):
+                said = f"session {part.session_id!r:.100} does not belong to {kind} {id_!r:.100}"
+                self._findings.add("view_extra", start, session_path(start), said)
 
-def _is_of(evidence: Evidence, index: int, entry: Entry) -> bool:
-    """Whether an entry is one that a file of this scope holds."""
-    kind, id_ = evidence.scope
-    if kind == "range":
-        first, end = parse_range(id_)
-        return first <= index < end
-    body = entry.body
-    if kind == "session":
-        return bool(body.get("session_id") == id_)
-    if entry.kind == _THOUGHT:
-        return bool(body["id" if kind == "record" else "task_id"] == id_)
-    if kind == "task" and entry.kind.startswith("task."):
-        return bool(body.get("task_id") == id_)
-    named = {part.session_id for part in evidence.sessions.values()}
-    return entry.kind in (_STARTED, _SEALED) and body["session_id"] in named
+    def _check_range(self) -> None:
+        first, end = self._range
+        if self._wanted != end - first:
+            missing = self._expected if self._missing is None else self._missing
+            said = (
+                f"{end - first - self._wanted:,} entries of the range are missing, the first here"
+            )
+            self._findings.add("index_gap", missing, ENTRIES, said)
+
+    def _is_of(self, index: int, entry: Entry) -> bool:
+        """Whether an entry is one that a file of this scope holds."""
+        kind, id_ = self._scope
+        if kind == "range":
+            return self._range[0] <= index < self._range[1]
+        body = entry.body
+        if kind == "session":
+            return bool(body.get("session_id") == id_)
+        if entry.kind == _THOUGHT:
+            return bool(body["id" if kind == "record" else "task_id"] == id_)
+        if kind == "task" and entry.kind.startswith("task."):
+            return bool(body.get("task_id") == id_)
+        return entry.kind in (_STARTED, _SEALED) and body["session_id"] in self._named

@@ -6,12 +6,13 @@
     entries             each is the one that its tile names, canonical, and not older than the last
 
 From a checkpoint that was kept, only what is new is read. Whoever reads for us may fail or lie:
-every byte is checked against the signed root. Memory stays constant.
+every byte is checked against the signed root, and where the first do not hold, no more are read.
+Memory stays constant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from affidavit.core.checkpoint import UnverifiedCheckpoint, parse_checkpoint
@@ -55,6 +56,10 @@ _NO_ENTRIES: Final = (
     "the entries themselves: only hashes are published, so that nothing was changed since is "
     "shown, and not what was recorded"
 )
+
+_STOPPED: Final = "nothing behind what does not hold: there the reading ended"
+# So many entries are told of that are not what the tiles name.
+_ENOUGH: Final = 100
 
 Progress = Callable[[int, int], None]
 
@@ -136,19 +141,15 @@ class _Check:
         self._unchecked = list(self._standing.unchecked)
         self._missing = list(self._standing.missing)
         self._vouchers = list(self._standing.vouchers)
-        self._forks: list[Fork] = []
+        same = [pin for pin in mine if pin.claims.size == size]
+        self._forks = [fork for pin in same if (fork := find_fork(pin, found)) is not None]
         self._is_whole = True
 
     def run(self, progress: Progress | None) -> PublishedReport:
         """Everything, or up to the first file that is missing."""
         self._checked["signatures"] = sum(who.startswith("key") for who in self._vouchers)
         try:
-            if read_root(self._head.size, self._tree) != self._head.root:
-                said = "the tiles do not lead to the root that the checkpoint names"
-                self._findings.add("tree_node_bad", None, _CHECKPOINT, said)
-            start = self._compare_kept()
-            self._check_tiles(start)
-            self._check_bundles(start, progress)
+            self._check_all(progress)
         except _Missing as missing:
             self._is_whole = False
             self._missing.append(f"{missing} is not there, or not as it must be")
@@ -156,6 +157,25 @@ class _Check:
             f"what was recorded behind this checkpoint, from entry {self._head.size:,} on"
         )
         return PublishedReport(self._report(), tuple(self._forks))
+
+    def _check_all(self, progress: Progress | None) -> None:
+        """Step by step; on what does not hold nothing is built, and nothing more is read."""
+        start = 0
+        if not self._findings.count:
+            self._check_root()
+        if not self._findings.count:
+            start = self._compare_kept()
+        if not self._findings.count:
+            self._check_tiles(start)
+        if not self._findings.count:
+            self._check_bundles(start, progress)
+        else:
+            self._unchecked.append(_STOPPED)
+
+    def _check_root(self) -> None:
+        if read_root(self._head.size, self._tree) != self._head.root:
+            said = "the tiles do not lead to the root that the checkpoint names"
+            self._findings.add("tree_node_bad", None, _CHECKPOINT, said)
 
     def _report(self) -> EvidenceReport:
         verdict = VERIFIED
@@ -218,7 +238,7 @@ class _Check:
                     f"who added the entries from {start:,} on: no key of yours signed the "
                     "checkpoint (--key)"
                 )
-        return start if not self._findings.count else 0
+        return start
 
     def _say_fork(self, pin: UnverifiedCheckpoint, root: Digest) -> None:
         size = pin.claims.size
@@ -242,6 +262,7 @@ class _Check:
                 index = tile.number << (tile.level + 1) * TILE_HEIGHT
                 said = f"it is not the tile that {above.path} names"
                 self._findings.add("tree_node_bad", index, tile.path, said)
+                return
 
     def _tile_above(self, tile: Tile) -> Tile:
         nodes = self._head.size >> (tile.level + 1) * TILE_HEIGHT
@@ -250,7 +271,7 @@ class _Check:
 
     def _check_bundles(self, start: int, progress: Progress | None) -> None:
         last_at, unknown = 0, 0
-        for bundle in bundles_between(start, self._head.size):
+        for bundle in self._bundles(start):
             data = self._read_bundle(bundle)
             if data is None:
                 if self._checked["entries"]:
@@ -279,6 +300,14 @@ class _Check:
             self._unchecked.append(f"{unknown:,} entries of kinds this version does not know")
         if self._checked["entries"]:
             self._unchecked.append("the texts themselves, chains and seals: evidence files do that")
+
+    def _bundles(self, start: int) -> Iterator[Bundle]:
+        """Those to be read; none any more when enough of them do not hold."""
+        for bundle in bundles_between(start, self._head.size):
+            if self._findings.count >= _ENOUGH:
+                self._unchecked.append(_STOPPED)
+                return
+            yield bundle
 
     def _read_bundle(self, bundle: Bundle) -> bytes | None:
         data = self._read(bundle.path, _BUNDLE_BYTES_MAX)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from affidavit.apps.auditor.pins import keep_fork, keep_pin, kept_pins
-from affidavit.apps.auditor.reading import checkpoint_in, read_evidence, verify_data
+from affidavit.apps.auditor.reading import (
+    checkpoint_in,
+    open_evidence,
+    read_checkpoint,
+    verify_source,
+)
 from affidavit.apps.auditor.showing import answer_evidence
 from affidavit.apps.cli.render import Answer, count
 from affidavit.core.checkpoint import UnverifiedCheckpoint
@@ -16,11 +21,11 @@ from affidavit.verify.trust import Trust, judge_checkpoint
 
 def check_file(path: str, trust: Trust, progress: Progress | None = None) -> Answer:
     """The verdict over a file; where it shows a fork, the proof of that is kept."""
-    data = read_evidence(path)
-    report = verify_data(data, path, trust, progress)
     forks = []
-    if report.scope is not None and any(one.code == "fork" for one in report.findings):
-        forks = keep_forks(checkpoint_in(data, path), (*trust.pinned, *trust.kept))
+    with open_evidence(path) as source:
+        report = verify_source(source, path, trust, progress)
+        if report.scope is not None and any(one.code == "fork" for one in report.findings):
+            forks = keep_forks(checkpoint_in(source, path), (*trust.pinned, *trust.kept))
     answer = answer_evidence(path, report, {"proofs_of_misbehaviour": forks})
     lines = [*answer.lines, *(f"  evidence     {place}" for place in forks)]
     return answer._replace(lines=lines)
@@ -35,7 +40,7 @@ def keep_forks(found: UnverifiedCheckpoint, pins: tuple[UnverifiedCheckpoint, ..
 
 def pin(path: str, trust: Trust) -> Answer:
     """Keep a checkpoint, if nothing that is known speaks against it."""
-    found, findings = checkpoint_in(read_evidence(path), path), Findings()
+    found, findings = read_checkpoint(path), Findings()
     standing = judge_checkpoint(found, trust, findings)
     head = found.claims
     if findings.count:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from tempfile import TemporaryFile
+from typing import IO, Final
 
-from affidavit.core.archive import ARCHIVE_BYTES_MAX, decode_archive, is_archive
+from affidavit.core.archive import (
+    ARCHIVE_BYTES_MAX,
+    PIECE_BYTES,
+    Source,
+    is_archive,
+    iter_members,
+)
 from affidavit.core.bundle import CHECKPOINT
 from affidavit.core.checkpoint import UnverifiedCheckpoint, parse_checkpoint
+from affidavit.core.misbehaviour import MISBEHAVIOUR_BYTES_MAX
 from affidavit.core.note import NOTE_BYTES_MAX
 from affidavit.errors import InputError, StoreError
 from affidavit.verify.evidence import EvidenceReport, Progress, verify_evidence
@@ -28,13 +40,9 @@ def read_file(path: str, bytes_max: int = NOTE_BYTES_MAX) -> bytes:
             with Path(path).open("rb") as file:
                 data = file.read(bytes_max + 1)
     except OSError as error:
-        raise StoreError(
-            f"{path} cannot be read ({error.strerror or error})", hint="Check the path."
-        ) from None
+        raise _unreadable(path, error) from None
     if len(data) > bytes_max:
-        raise InputError(
-            f"{path} has more than {bytes_max:,} bytes", code="ERR_TOO_LARGE", field="file"
-        )
+        raise _too_large(path, bytes_max)
     return data
 
 
@@ -54,15 +62,73 @@ def is_evidence(path: str) -> bool:
     return is_archive(head) or head.startswith(b"{")
 
 
-def read_evidence(path: str) -> bytes:
-    """A file to be verified, or one that holds a checkpoint."""
-    return read_file(path, ARCHIVE_BYTES_MAX)
+class FileBytes:
+    """A file that may be larger than memory: only what is asked for is read."""
+
+    def __init__(self, path: str, file: IO[bytes]) -> None:
+        self._path = path
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, stretch: slice) -> bytes:
+        start, end, _ = stretch.indices(self._size)
+        self._file.seek(start)
+        data = self._file.read(max(0, end - start))
+        if len(data) < end - start:
+            raise StoreError(f"{self._path} became shorter while it was read", hint="Try again.")
+        return data
 
 
-def checkpoint_in(data: bytes, path: str) -> UnverifiedCheckpoint:
+@contextmanager
+def open_evidence(path: str) -> Iterator[FileBytes]:
+    """A file to be verified, or one that holds a checkpoint; what is no file is copied into one."""
+    with ExitStack() as closing:
+        try:
+            source: IO[bytes] = sys.stdin.buffer
+            if path != _STDIN:
+                source = closing.enter_context(Path(path).open("rb"))
+            if path == _STDIN or not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+                copy = closing.enter_context(TemporaryFile())
+                _copy(source, copy, path)
+                source = copy
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        yield FileBytes(path, source)
+
+
+def _copy(source: IO[bytes], target: IO[bytes], path: str) -> None:
+    left = ARCHIVE_BYTES_MAX
+    while piece := source.read(PIECE_BYTES):
+        left -= len(piece)
+        if left < 0:
+            raise _too_large(path, ARCHIVE_BYTES_MAX)
+        target.write(piece)
+    target.flush()
+    target.seek(0)
+
+
+def _unreadable(path: str, error: OSError) -> StoreError:
+    return StoreError(f"{path} cannot be read ({error.strerror or error})", hint="Check the path.")
+
+
+def _too_large(path: str, bytes_max: int) -> InputError:
+    said = f"{path} has more than {bytes_max:,} bytes"
+    return InputError(said, code="ERR_TOO_LARGE", field="file")
+
+
+def read_checkpoint(path: str) -> UnverifiedCheckpoint:
+    """The checkpoint that a file holds."""
+    with open_evidence(path) as source:
+        return checkpoint_in(source, path)
+
+
+def checkpoint_in(source: Source, path: str) -> UnverifiedCheckpoint:
     """A checkpoint: the note itself, or the one that an evidence file ends at."""
     try:
-        return parse_checkpoint(decode_archive(data)[CHECKPOINT] if is_archive(data) else data)
+        return parse_checkpoint(_note_in(source))
     except (InputError, KeyError) as error:
         raise InputError(
             f"{path} is not a checkpoint ({error})",
@@ -71,16 +137,24 @@ def checkpoint_in(data: bytes, path: str) -> UnverifiedCheckpoint:
         ) from None
 
 
-def verify_data(
-    data: bytes, path: str, trust: Trust, progress: Progress | None = None
+def _note_in(source: Source) -> bytes:
+    if not is_archive(source[: len(_ZIP)]):
+        return source[: NOTE_BYTES_MAX + 1]
+    member = {one.name: one for one in iter_members(source) if one.name == CHECKPOINT}[CHECKPOINT]
+    return source[member.start : member.start + min(member.size, NOTE_BYTES_MAX + 1)]
+
+
+def verify_source(
+    source: Source, path: str, trust: Trust, progress: Progress | None = None
 ) -> EvidenceReport:
     """The verdict over an evidence file, or over a proof that a log forked."""
-    if is_archive(data):
-        return verify_evidence(data, trust, progress)
+    head = source[: len(_ZIP)]
+    if is_archive(head):
+        return verify_evidence(source, trust, progress)
     said = ""
-    if data.startswith(b"{"):
+    if head.startswith(b"{"):
         try:
-            return verify_misbehaviour(data, trust)
+            return verify_misbehaviour(source[: MISBEHAVIOUR_BYTES_MAX + 1], trust)
         except InputError as error:
             said = f" ({error.message})"
     raise InputError(

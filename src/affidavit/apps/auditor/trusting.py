@@ -11,7 +11,7 @@ from pathlib import Path
 
 from affidavit.apps import places
 from affidavit.apps.auditor.pins import kept_pins
-from affidavit.apps.auditor.reading import checkpoint_in, read_evidence, read_file
+from affidavit.apps.auditor.reading import read_checkpoint, read_file
 from affidavit.core.note import ED25519, VerifierKey, parse_signing_key, parse_verifier_key
 from affidavit.core.policy import parse_policy
 from affidavit.errors import InputError, StoreError, invalid
@@ -25,7 +25,7 @@ def read_trust(
     return Trust(
         tuple(_read_key(text) for text in keys),
         None if policy is None else parse_policy(read_file(policy)),
-        tuple(checkpoint_in(read_evidence(path), path) for path in pinned),
+        tuple(map(read_checkpoint, pinned)),
         tuple(own_keys()),
         tuple(kept_pins()),
     )

@@ -237,6 +237,18 @@ def _add_serve(commands: Commands) -> None:
         metavar="DIR",
         help="publish what is signed in this folder, as `affidavit publish` does",
     )
+    parser.add_argument(
+        "--hooks",
+        metavar="SOCKET",
+        help="take what hooks of other users bring (`affidavit connect claude-code --to SOCKET`)",
+    )
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="USER",
+        help="a user, by name or number, whose hooks may bring it; may be repeated",
+    )
     _add_no_create(parser)
 
 

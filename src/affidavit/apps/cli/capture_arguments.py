@@ -8,10 +8,16 @@ from affidavit.apps.cli.parsing import Commands, add_command
 
 CLIENTS = ("claude-code",)
 _PAYLOADS = ("keep", "hash")
+MCP_URL = "http://127.0.0.1:8470/mcp"
 
 
 def add_capture(commands: Commands) -> None:
     """`affidavit connect`, `disconnect`, `hook` and `coverage`."""
+    for add in (_add_connect, _add_disconnect, _add_hook, _add_coverage):
+        add(commands)
+
+
+def _add_connect(commands: Commands) -> None:
     parser = add_command(
         commands,
         "connect",
@@ -31,6 +37,19 @@ def add_capture(commands: Commands) -> None:
         action="store_true",
         help="the agent may not stop while its session has no closing reflection",
     )
+    parser.add_argument(
+        "--to",
+        metavar="SOCKET",
+        help="the ledger belongs to another user, whose `affidavit serve --hooks SOCKET` records",
+    )
+    parser.add_argument(
+        "--url",
+        metavar="URL",
+        help=f"with --to: where that server's MCP endpoint is (default: {MCP_URL})",
+    )
+
+
+def _add_disconnect(commands: Commands) -> None:
     parser = add_command(
         commands,
         "disconnect",
@@ -39,6 +58,9 @@ def add_capture(commands: Commands) -> None:
         "A file that was changed since loses only what connect put in.",
     )
     _add_where(parser)
+
+
+def _add_hook(commands: Commands) -> None:
     parser = add_command(
         commands,
         "hook",
@@ -54,6 +76,10 @@ def add_capture(commands: Commands) -> None:
         action="store_true",
         help="refuse a stop without a closing reflection, once a turn",
     )
+    parser.add_argument("--to", metavar="SOCKET", help="the server of another user that records it")
+
+
+def _add_coverage(commands: Commands) -> None:
     parser = add_command(
         commands,
         "coverage",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from affidavit.apps import wiring
 from affidavit.core.checkpoint import UnverifiedCheckpoint
+from affidavit.core.merkle import Digest
+from affidavit.core.misbehaviour import Fork, find_fork
 from affidavit.core.note import VerifierKey, parse_verifier_key
-from affidavit.errors import IntegrityViolation
+from affidavit.errors import InputError, IntegrityViolation
 from affidavit.ledger.ledger import Ledger
+from affidavit.ledger.results import GrowthProof
 from affidavit.verify.findings import Findings
 from affidavit.verify.trust import Trust, judge_checkpoint
 
@@ -42,6 +46,38 @@ def choose_pins(ledger: Ledger, trust: Trust) -> Compared:
     if not (trust.keys or trust.policy):
         return Compared(pins, [], [], caveat)
     return _authenticate(ledger, pins, trust)._replace(unchecked=caveat)
+
+
+def find_forks(ledger: Ledger, pins: Sequence[UnverifiedCheckpoint]) -> list[Fork]:
+    """Proofs that two of these checkpoints are of two histories: one is the ledger's, one not.
+
+    The ledger's own tree shows what the larger of the two has at the size of the other.
+    """
+    ends = [pin for pin in pins if (grown := _grown(ledger, pin, pin)) and _fits(grown, pin)]
+    if not ends:
+        return []
+    end = max(ends, key=lambda pin: pin.claims.size)
+    found = []
+    for pin in pins:
+        if (grown := _grown(ledger, pin, end)) is None:
+            continue
+        proof = [Digest(bytes.fromhex(one)) for one in grown.hashes]
+        found.append(find_fork(pin, end, Digest(bytes.fromhex(grown.old_root)), proof))
+    return [fork for fork in dict.fromkeys(found) if fork is not None]
+
+
+def _fits(grown: GrowthProof, pin: UnverifiedCheckpoint) -> bool:
+    return grown.new_root == pin.claims.root.hex()
+
+
+def _grown(
+    ledger: Ledger, pin: UnverifiedCheckpoint, end: UnverifiedCheckpoint
+) -> GrowthProof | None:
+    """How the ledger grew from the size of one checkpoint to that of another, if it did."""
+    try:
+        return ledger.prove_growth(pin.claims.size, end.claims.size)
+    except (InputError, IntegrityViolation):
+        return None
 
 
 def _authenticate(ledger: Ledger, pins: list[UnverifiedCheckpoint], trust: Trust) -> Compared:

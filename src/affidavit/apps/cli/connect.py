@@ -8,12 +8,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from affidavit.apps import places
+from affidavit.apps.cli.capture_arguments import MCP_URL
 from affidavit.apps.cli.opening import create, is_new, ledger_path, open_for_writing
 from affidavit.apps.cli.render import Answer
 from affidavit.apps.connecting import files
 from affidavit.apps.connecting.claude_code import Place, Wanted, find_places
 from affidavit.apps.connecting.files import Change
 from affidavit.apps.plain import one_line
+from affidavit.errors import invalid
 
 _STORED = {
     "keep": "prompts, replies and tool calls with what was asked and answered are kept, secrets "
@@ -29,16 +31,35 @@ def connect(args: argparse.Namespace) -> Answer:
     """Have Claude Code tell what it does; says what changes, and what will be stored."""
     found, named = _places(args), getattr(args, "ledger", None)
     wanted = Wanted(ledger_path(args) if named is not None else None, args.gate)
+    if args.to is not None or args.url is not None:
+        wanted = _of_another(args, wanted)
     changes = files.plan_connecting(found, wanted)
     payloads = args.payloads or "keep"
     if not args.dry_run:
-        payloads = _prepare_ledger(args)
+        payloads = _prepare_ledger(args) if wanted.to is None else ""
         files.carry_out(changes, _backups())
     lines = _show(changes, dry_run=args.dry_run, nothing="Claude Code is connected already.")
+    if wanted.to is not None:
+        lines.append(f"What is stored, whoever serves {one_line(wanted.to)} decides.")
+        return Answer(_told(changes, dry_run=args.dry_run), lines)
     lines.append(f"From now on {_STORED[payloads]}; {_REFUSE}.")
     if find_spec("mcp") is None:
         lines.append(_NO_SERVER)
     return Answer({**_told(changes, dry_run=args.dry_run), "payloads": payloads}, lines)
+
+
+def _of_another(args: argparse.Namespace, wanted: Wanted) -> Wanted:
+    """Connected with a server of another user; what needs the ledger itself is refused."""
+    given = {"url": args.to is None, "ledger": wanted.ledger, "gate": args.gate}
+    given["payloads"] = args.payloads
+    for name, is_given in given.items():
+        if is_given:
+            raise invalid(
+                name,
+                "means nothing without --to" if name == "url" else "is for whoever serves to say",
+                hint="--url goes with --to; --ledger, --gate and --payloads go without it.",
+            )
+    return wanted._replace(to=str(Path(args.to).absolute()), url=args.url or MCP_URL)
 
 
 def _prepare_ledger(args: argparse.Namespace) -> str:

@@ -6,8 +6,17 @@ import argparse
 import warnings
 from collections.abc import Iterator
 
-from affidavit.apps.cli.checks import FAIL, STAGES, WARN, Check, Subject, examine
-from affidavit.apps.cli.opening import ledger_path
+from affidavit.apps.cli.checks import (
+    FAIL,
+    STAGES,
+    WARN,
+    Check,
+    Question,
+    Subject,
+    check_hooks,
+    examine,
+)
+from affidavit.apps.cli.opening import is_new, ledger_path
 from affidavit.apps.cli.render import Answer, count
 from affidavit.apps.plain import one_line
 from affidavit.errors import CODES
@@ -22,14 +31,24 @@ def doctor(args: argparse.Namespace) -> Answer:
     with warnings.catch_warnings():
         # Opening warns of what the checks say in full.
         warnings.simplefilter("ignore", RuntimeWarning)
-        found = examine(Subject(path))
+        stages = _choose_stages(path)
+        found = examine(Subject(path), stages)
     failed = [check for check in found if check.status == FAIL]
     data = {
         "ledger": path,
         "healthy": not failed,
         "checks": [check._asdict() for check in found],
     }
-    return Answer(data, list(_describe(found)), _exit_code(failed))
+    return Answer(data, list(_describe(found, sum(map(len, stages)))), _exit_code(failed))
+
+
+def _choose_stages(path: str) -> tuple[tuple[Question, ...], ...]:
+    """What to ask; of a user whose hooks record into another user's ledger, about the hooks."""
+    from affidavit.apps.connecting.probing import goes_elsewhere  # noqa: PLC0415 - for doctor alone
+
+    if is_new(path) and goes_elsewhere():
+        return ((check_hooks,),)
+    return STAGES
 
 
 def _exit_code(failed: list[Check]) -> int:
@@ -41,7 +60,7 @@ def _exit_code(failed: list[Check]) -> int:
     return _DAMAGED if damaged else _UNFIT
 
 
-def _describe(found: list[Check]) -> Iterator[str]:
+def _describe(found: list[Check], asked: int) -> Iterator[str]:
     width = max(len(check.name) for check in found)
     for check in found:
         mark = check.status.upper() if check.status == FAIL else check.status
@@ -56,5 +75,5 @@ def _describe(found: list[Check]) -> Iterator[str]:
     parts = [count(failed, "problem")] if failed else []
     parts += [count(warned, "warning")] if warned else []
     yield " and ".join(parts) + "."
-    if len(found) < sum(map(len, STAGES)):
+    if len(found) < asked:
         yield "What depends on it was not looked at."

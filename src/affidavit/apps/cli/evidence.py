@@ -16,9 +16,12 @@ from affidavit.apps.cli.render import Answer, count
 from affidavit.apps.durable_files import told
 from affidavit.apps.report.page_file import render_page
 from affidavit.core.archive import decode_archive
-from affidavit.errors import invalid
+from affidavit.errors import InputError, invalid
 
 _STDOUT: Final = "-"
+_PAGE_BYTES_MAX: Final = 256 * 1024 * 1024
+# What the page can put into an archive again.
+_PAGE_FILES_MAX: Final = 65_534
 
 
 def export(args: argparse.Namespace) -> Answer:
@@ -34,16 +37,38 @@ def export(args: argparse.Namespace) -> Answer:
     if args.output is None and not args.html:
         raise invalid("output", "is missing", hint="Say where to: -o FILE.affidavit")
     with open_for_writing(args) as ledger:
-        data = ledger.export(
+        pieces = ledger.iter_export(
             session_id=args.session,
             task_id=args.task,
             record_id=args.record,
             range=args.range,
             withhold=args.withhold,
         )
-    if args.html:
-        return _write(args.output or _STDOUT, [render_page(decode_archive(data)).encode()])
-    return _write(args.output, [data])
+        if args.html:
+            return _write(args.output or _STDOUT, [_page_of(pieces)])
+        return _write(args.output, pieces)
+
+
+def _page_of(pieces: Iterable[bytes]) -> bytes:
+    """The page over an evidence file, which a browser must be able to hold."""
+    data = bytearray()
+    for piece in pieces:
+        data += piece
+        if len(data) > _PAGE_BYTES_MAX:
+            raise _too_large_for_a_page()
+    files = decode_archive(bytes(data))
+    if len(files) > _PAGE_FILES_MAX:
+        raise _too_large_for_a_page()
+    return render_page(files).encode()
+
+
+def _too_large_for_a_page() -> InputError:
+    return InputError(
+        "this session is too large for a page",
+        code="ERR_TOO_LARGE",
+        hint="Hand out the evidence file: --session ID -o FILE.affidavit",
+        field="html",
+    )
 
 
 def _write(path: str, parts: Iterable[bytes]) -> Answer:

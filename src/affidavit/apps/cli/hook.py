@@ -12,5 +12,7 @@ def hook(args: argparse.Namespace) -> Answer:
     """Take one event from stdin."""
     ledger = getattr(args, "ledger", None)
     words = [args.client, *(("--gate",) if args.gate else ())]
-    code = take([*words, *(() if ledger is None else ("--ledger", ledger))])
+    named = [*(() if ledger is None else ("--ledger", ledger))]
+    named += () if args.to is None else ("--to", args.to)
+    code = take([*words, *named])
     return Answer({}, (), code, is_shown=True)

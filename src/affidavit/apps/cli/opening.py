@@ -79,6 +79,22 @@ def keep_retained(args: argparse.Namespace, ledger: Ledger) -> AbstractContextMa
     return KeptRetained(ledger, show_note)
 
 
+def take_hooks(args: argparse.Namespace, ledger: Ledger) -> AbstractContextManager[object]:
+    """Take what hooks of other users bring while a server runs that may record."""
+    if args.hooks is None:
+        if args.allow:
+            raise invalid("allow", "nobody brings anything", hint="Name a socket: --hooks SOCKET")
+        return nullcontext()
+    if args.mode != "full" or not args.allow:
+        said = f"mode {args.mode} records nothing" if args.allow else "nobody may bring anything"
+        raise invalid("hooks", said, hint="Give --allow USER, and no --mode, or leave --hooks out.")
+    from affidavit.apps.hooks_received import HooksReceived  # noqa: PLC0415 - for servers alone
+    from affidavit.apps.peers import find_user  # noqa: PLC0415
+
+    allowed = [find_user(name) for name in args.allow]
+    return HooksReceived(ledger.location, Path(args.hooks).absolute(), allowed, show_note)
+
+
 def create(args: argparse.Namespace, settings: Mapping[str, Value]) -> Ledger:
     """A new ledger, with settings of its own."""
     return _open(args, readonly=False, create=True, settings=settings)

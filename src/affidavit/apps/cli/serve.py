@@ -6,7 +6,7 @@ import argparse
 import importlib
 from typing import Final
 
-from affidavit.apps.cli.opening import keep_retained, keep_signed, open_for_serving
+from affidavit.apps.cli.opening import keep_retained, keep_signed, open_for_serving, take_hooks
 from affidavit.apps.cli.render import Answer, show
 from affidavit.errors import StoreError
 
@@ -28,7 +28,11 @@ def serve(args: argparse.Namespace) -> Answer:
         url = url_of(server)
         answer = Answer({"url": url, "ledger": ledger.location}, [url])
         as_json = getattr(args, "json", False)
-        with keep_signed(args, ledger, args.publish), keep_retained(args, ledger):
+        with (
+            keep_signed(args, ledger, args.publish),
+            keep_retained(args, ledger),
+            take_hooks(args, ledger),
+        ):
             run_server(build_app(service), server, lambda: show(answer, as_json=as_json))
     return answer._replace(is_shown=True)
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import pwd
 import signal
 from pathlib import Path
 from typing import Any
 
 from affidavit.apps import places, wiring
 from affidavit.apps.cli.render import Answer, show_note
+from affidavit.apps.peers import find_user
 from affidavit.apps.signer.desk import Desk
 from affidavit.apps.signer.server import SignerServer
 from affidavit.apps.signing_files import GuardFolder, KeyFolder
-from affidavit.errors import invalid
 
 
 def signer(args: argparse.Namespace) -> Answer:
     """Serve until SIGTERM or SIGINT."""
-    allowed = [_find_user(name) for name in args.allow]
+    allowed = [find_user(name) for name in args.allow]
     if os.geteuid() in allowed:
         show_note("warning: the signer's own user is on its list, so it protects against nobody")
     desk = Desk(
@@ -37,12 +36,3 @@ def signer(args: argparse.Namespace) -> Answer:
     show_note(f"signing at {path} for user {', '.join(map(str, allowed))}")
     server.run()
     return Answer({"socket": str(path)}, [f"Stopped; {path} is gone."])
-
-
-def _find_user(name: str) -> int:
-    if name.isdecimal():
-        return int(name[:10])
-    try:
-        return pwd.getpwnam(name).pw_uid
-    except KeyError:
-        raise invalid("allow", f"there is no user {name!r:.100}") from None

@@ -11,10 +11,11 @@ from typing import Final
 from affidavit.apps import wiring
 from affidavit.apps.auditor.checking import check_file
 from affidavit.apps.auditor.options import trust_of
+from affidavit.apps.auditor.pins import keep_fork
 from affidavit.apps.auditor.published import check_published, is_published
 from affidavit.apps.auditor.reading import is_evidence
 from affidavit.apps.auditor.showing import describe_findings
-from affidavit.apps.cli.comparing import Compared, choose_pins
+from affidavit.apps.cli.comparing import Compared, choose_pins, find_forks
 from affidavit.apps.cli.opening import open_for_reading
 from affidavit.apps.cli.render import Answer, count
 from affidavit.apps.plain import one_line
@@ -79,6 +80,8 @@ def _verify_all(ledger: Ledger, trust: Trust, *, new_only: bool) -> Answer:
     notes = [pin.note.encode().decode() for pin in standing.pins]
     with _shown() as bar:
         report = ledger.verify(pinned=notes, new_only=new_only, progress=bar)
+    is_fork = any(finding.code == "fork" for finding in report.findings)
+    forks = [str(keep_fork(one)) for one in find_forks(ledger, standing.pins)] if is_fork else []
     report = report._replace(unchecked=(*standing.unchecked, *report.unchecked))
     verdict = HOLDS if report.valid else VIOLATION
     if report.valid and not any(report.checked.get(name) for name in _FACTS):
@@ -92,8 +95,10 @@ def _verify_all(ledger: Ledger, trust: Trust, *, new_only: bool) -> Answer:
         "vouchers": standing.vouchers,
         "missing": standing.missing,
         **report.to_dict(),
+        "proofs_of_misbehaviour": forks,
     }
     lines = list(_describe_all(ledger.location, verdict, report, standing))
+    lines += [f"  evidence     {one_line(place)}" for place in forks]
     return Answer(data, lines, _EXIT_CODES[verdict])
 
 

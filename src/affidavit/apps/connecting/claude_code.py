@@ -63,6 +63,9 @@ class Wanted(NamedTuple):
     ledger: str | None = None
     gate: bool = False
     python: str = sys.executable
+    # Where the ledger is another user's: the socket for hooks, and the address of its MCP endpoint.
+    to: str | None = None
+    url: str = ""
 
 
 class Place(NamedTuple):
@@ -94,6 +97,8 @@ def hook_command(wanted: Wanted) -> str:
     words = [wanted.python, "-EP", "-m", "affidavit", "hook", "claude-code"]
     if wanted.ledger is not None:
         words += ["--ledger", wanted.ledger]
+    if wanted.to is not None:
+        words += ["--to", wanted.to]
     return shlex.join(words)
 
 
@@ -164,13 +169,19 @@ def _add_server(text: str, wanted: Wanted) -> str:
     known = servers.setdefault("mcpServers", {})
     if not isinstance(known, dict):
         raise InputError("its mcpServers are not of the shape that Claude Code reads")
+    known[_SERVER] = _server(wanted)
+    return _write(servers, text)
+
+
+def _server(wanted: Wanted) -> dict[str, Any]:
+    if wanted.to is not None:
+        return {"type": "http", "url": wanted.url}
     ledger = [] if wanted.ledger is None else ["--ledger", wanted.ledger]
-    known[_SERVER] = {
+    return {
         "type": "stdio",
         "command": wanted.python,
         "args": ["-EP", "-m", "affidavit", *ledger, "mcp", "--bind", "auto"],
     }
-    return _write(servers, text)
 
 
 def _take_out_server(text: str) -> str:

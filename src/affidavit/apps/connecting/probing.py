@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from affidavit.apps.connecting.claude_code import find_command, find_places
-from affidavit.apps.hook import open_spool
+from affidavit.apps.hook import find_goal, open_spool
 from affidavit.capture.hooks.facts import PROBE
 from affidavit.capture.hooks.spool import Spool
 from affidavit.errors import AffidavitError
@@ -35,19 +35,27 @@ def probe(ledger: str) -> Probed:
         commands = {command for command in map(_command, _settings()) if command is not None}
     except AffidavitError as error:
         return Probed("", error.message, error.hint)
+    spools = {ledger: open_spool(ledger)}
     for command in sorted(commands):
         words = shlex.split(command)
-        place = words[words.index("--ledger") + 1] if "--ledger" in words else ledger
-        if (trouble := _send(command, open_spool(place))) is not None:
+        goal = find_goal(words if {"--ledger", "--to"} & {*words} else ["--ledger", ledger])
+        spools[goal.place] = goal.spool
+        if (trouble := _send(command, goal.spool)) is not None:
             hint = "Connect again: `affidavit connect claude-code`."
             return Probed("", f"{trouble} (`{command}`)", hint, is_broken=True)
-    spool = open_spool(ledger)
-    if refused := spool.refused():
-        said = f"{len(refused)} events were laid aside, the newest: {spool.last_note()}"
-        return Probed("", said, f"Look into {spool.folder / 'refused'}; remove what is settled.")
+    for spool in spools.values():
+        if refused := spool.refused():
+            said = f"{len(refused)} events were laid aside, the newest: {spool.last_note()}"
+            hint = f"Look into {spool.folder / 'refused'}; remove what is settled."
+            return Probed("", said, hint)
     if not commands:
         return Probed("no client is connected (`affidavit connect claude-code`)")
     return Probed("Claude Code is connected; an event went the whole way")
+
+
+def goes_elsewhere() -> bool:
+    """Whether a client that is connected brings what it does to a server of another user."""
+    return any("--to" in shlex.split(_command(settings) or "") for settings in _settings())
 
 
 def _settings() -> list[Path]:

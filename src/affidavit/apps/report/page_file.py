@@ -18,7 +18,7 @@ from typing import Final
 
 _SCRIPTS: Final = (
     "bytes", "canonical", "merkle", "note", "evidence", "chains", "check", "seal", "archive",
-    "diff", "dom", "story", "page",
+    "kept", "diff", "dom", "story", "page",
 )  # fmt: skip
 
 

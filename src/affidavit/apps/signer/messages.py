@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
+from affidavit.apps.peers import receive_exactly
 from affidavit.core.checkpoint import SIZE_MAX
 from affidavit.errors import CODES, AffidavitError, StoreError
 
@@ -95,19 +96,7 @@ def send(connection: socket.socket, message: Any) -> None:
 def receive(connection: socket.socket, patience_s: float = PATIENCE_S) -> bytes:
     """One message; too long, too late or cut short is a ValueError or an OSError."""
     deadline = time.monotonic() + patience_s
-    length = int.from_bytes(_receive_exactly(connection, _LENGTH_BYTES, deadline), "big")
+    length = int.from_bytes(receive_exactly(connection, _LENGTH_BYTES, deadline), "big")
     if length > MESSAGE_BYTES_MAX:
         raise ValueError(length)
-    return _receive_exactly(connection, length, deadline)
-
-
-def _receive_exactly(connection: socket.socket, length: int, deadline: float) -> bytes:
-    data = b""
-    while len(data) < length:
-        # One byte a second must not hold the connection for ever.
-        connection.settimeout(max(0.001, deadline - time.monotonic()))
-        part = connection.recv(length - len(data))
-        if not part:
-            raise EOFError
-        data += part
-    return data
+    return receive_exactly(connection, length, deadline)

@@ -36,12 +36,25 @@ class Spool:
     def put(self, head: bytes, event: bytes) -> str:
         """Keep an event; it is on disk when this returns."""
         name = f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(4).hex()}"
+        self.keep(name, head, event)
+        return name
+
+    def keep(self, name: str, head: bytes, event: bytes) -> None:
+        """Keep an event that has its name already; doing it twice is doing it once."""
         fresh = self._events / f"{name}{_FRESH}"
         self._events.mkdir(0o700, parents=True, exist_ok=True)
         _write(fresh, head + b"\n" + event)
         fresh.rename(self._events / name)
         _sync(self._events)
-        return name
+
+    def size_bytes(self) -> int:
+        """How much waits or was laid aside."""
+        return sum(
+            path.stat().st_size
+            for folder in (self._events, self._refused)
+            if folder.is_dir()
+            for path in folder.iterdir()
+        )
 
     def names(self) -> list[str]:
         """Events that wait, the oldest first."""

@@ -27,6 +27,26 @@ class Exports(Handle):
 
         It ends at a checkpoint that is signed now. `withhold` names payload fields to keep back.
         """
+        return b"".join(
+            self.iter_export(
+                session_id=session_id,
+                task_id=task_id,
+                record_id=record_id,
+                range=range,
+                withhold=withhold,
+            )
+        )
+
+    def iter_export(
+        self,
+        *,
+        session_id: str | None = None,
+        task_id: str | None = None,
+        record_id: str | None = None,
+        range: str | None = None,
+        withhold: Collection[str] = (),
+    ) -> Iterator[bytes]:
+        """The same evidence file in pieces, however large it is."""
         parts = {
             "session_id": session_id, "task_id": task_id, "record_id": record_id, "range": range,
         }  # fmt: skip

@@ -25,6 +25,7 @@ async function open() {
   }
   performance.mark("checked");
   showKeys(evidence);
+  compareKept(evidence);
   showVerdict(evidence, report);
 }
 
@@ -83,6 +84,30 @@ function showKeys(evidence) {
     );
   }
   if (list.childElementCount === 0) list.append(el("dt", "", "no key comes with this file"));
+}
+
+// What the reader holds against the file is compared whenever it changes.
+function compareKept(evidence) {
+  const area = document.getElementById("kept");
+  const answer = document.getElementById("compared");
+  let asked = 0;
+  const compare = async () => {
+    const mine = ++asked;
+    const { state, said } = await judgeKept(area.value, evidence);
+    if (mine !== asked) return;
+    answer.dataset.state = state;
+    answer.replaceChildren(safe(said));
+  };
+  area.addEventListener("input", compare);
+  area.addEventListener("dragover", (event) => event.preventDefault());
+  area.addEventListener("drop", async (event) => {
+    const [file] = event.dataTransfer.files;
+    if (file === undefined) return;
+    event.preventDefault();
+    area.value = await file.slice(0, 1_000_000).text();
+    await compare();
+  });
+  compare();
 }
 
 function showVerdict(evidence, report) {

@@ -1,0 +1,91 @@
+"""Brings what hooks left in a spool to a server of another user; hooks start it, and it ends.
+
+    python -m affidavit.apps.hook_sending SOCKET
+
+An event leaves the spool when the server says that it is on its disk. While there is no server,
+everything waits for the next hook. Loads nothing but the interpreter's own modules.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from typing import Final
+
+from affidavit.apps.hook import find_goal
+from affidavit.apps.hook_drain import LINGER_S, LOOK_S
+from affidavit.capture.hooks.spool import Spool
+
+LENGTH_BYTES: Final = 4
+KEPT: Final = b"+"
+REFUSED: Final = b"-"
+# What a server is sent for an event whose writer was killed: no event, so that it counts it.
+HALF_WRITTEN: Final = b"half-written"
+_PATIENCE_S: Final = 30.0
+_PROBE: Final = b"AffidavitProbe"
+
+
+def send(path: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0.0) -> int | None:
+    """Empty a spool; None where another process is doing it."""
+    with spool.hold(wait_s) as mine:
+        if not mine:
+            return None
+        done = _send_waiting(path, spool)
+        until = time.monotonic() + linger_s
+        while time.monotonic() < until:
+            time.sleep(LOOK_S)
+            if more := _send_waiting(path, spool):
+                done, until = done + more, time.monotonic() + linger_s
+    return done
+
+
+def _send_waiting(path: str, spool: Spool) -> int:
+    lost = [name.partition(".")[0] for name in spool.take_unfinished(time.time())]
+    names = spool.names()
+    if not names and not lost:
+        return 0
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_PATIENCE_S)
+        connection.connect(path)
+        for name in lost:
+            _post(connection, name, b"{}", HALF_WRITTEN)
+        for name in names:
+            head, event = spool.read(name)
+            if _post(connection, name, head, event):
+                spool.remove([name])
+                if _PROBE in event:
+                    spool.answer(name)
+            else:
+                spool.refuse(name)
+                spool.note(f"{name} was refused by the server at {path}")
+    return len(names) + len(lost)
+
+
+def _post(connection: socket.socket, name: str, head: bytes, event: bytes) -> bool:
+    """Whether the server has it on disk; False where it will never take it."""
+    data = b"\n".join((name.encode(), head, event))
+    try:
+        connection.sendall(len(data).to_bytes(LENGTH_BYTES, "big") + data)
+        answer = connection.recv(1)
+    except (BrokenPipeError, ConnectionResetError):
+        answer = b""
+    if answer not in (KEPT, REFUSED):
+        raise ConnectionError("the server hung up: is this user on its list, is its disk full?")
+    return answer == KEPT
+
+
+def main(path: str) -> None:
+    """Empty the spool of a socket, and look again: an event may have come at the last moment."""
+    os.setsid()
+    spool = find_goal(["--to", path]).spool
+    try:
+        while send(path, spool, linger_s=LINGER_S) is not None and spool.names():
+            pass
+    except Exception as error:  # noqa: BLE001 - nobody reads what this process says
+        spool.note(f"sending to {path}: {type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,137 @@
+r"""Events that hooks of other users bring to a server: on disk here first, then recorded.
+
+    <length, 4 bytes, big-endian><name>\n<a line of JSON about it>\n<the event>     any number
+    +    it is on disk here                          one byte for each
+    -    it never will be: whoever sends it lays it aside
+
+Who sends is what the kernel says of the socket's other end; what is recorded of it says so
+(`auth` os, and the user in `client`). What an event says is the sender's word, as everywhere.
+"""
+
+from __future__ import annotations
+
+import pwd
+import re
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Final, Self
+
+from affidavit.apps import wiring
+from affidavit.apps.beside import Beside
+from affidavit.apps.hook import EVENT_BYTES_MAX, open_spool
+from affidavit.apps.hook_sending import KEPT, LENGTH_BYTES, REFUSED
+from affidavit.apps.peers import PeerServer, receive_exactly
+from affidavit.capture.claude_names import SOURCE
+from affidavit.capture.hooks.drain import Drain
+from affidavit.capture.hooks.spool import Spool
+from affidavit.core.entry import Source
+from affidavit.errors import AffidavitError
+
+# More than this of one user does not wait here: a sender keeps what is not taken.
+WAITING_BYTES_MAX: Final = 1 << 30
+_HEAD_BYTES_MAX: Final = 16_384
+# A file takes its blocks, however short.
+_FILE_BYTES: Final = 4_096
+_PATIENCE_S: Final = 30.0
+_RETRY_S: Final = 5.0
+_NAME = re.compile(rb"[0-9]{20}-[0-9]{1,10}-[0-9a-f]{8}\Z")
+
+
+class HooksReceived(Beside):
+    """A socket beside a server; `with HooksReceived(ledger, path, allowed, say): serve()`."""
+
+    def __init__(
+        self, ledger: str, path: Path, allowed: Collection[int], say: Callable[[str], None]
+    ) -> None:
+        super().__init__("hooks")
+        self._ledger = ledger
+        self._spools = {uid: _spool_of(ledger, uid) for uid in allowed}
+        self._say = say
+        self._came = threading.Event()
+        self._came.set()  # what a server before this one left
+        self._server = PeerServer(path, allowed, self._take_in, say)
+        self._listening = threading.Thread(target=self._server.run, name="hooks-in", daemon=True)
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._listening.start()
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        self._server.stop()
+        self._listening.join()
+        self._stop.set()
+        self._came.set()
+        self._thread.join()
+
+    def _take_in(self, connection: socket.socket, uid: int) -> None:
+        """Keep what one connection brings."""
+        spool = self._spools[uid]
+        size = spool.size_bytes()
+        while size < WAITING_BYTES_MAX:
+            message = _receive(connection)
+            answer = REFUSED
+            name, _, rest = message.partition(b"\n")
+            head, _, event = rest.partition(b"\n")
+            if _NAME.match(name) and len(head) <= _HEAD_BYTES_MAX:
+                spool.keep(name.decode(), head, event)
+                size += len(message) + _FILE_BYTES
+                self._came.set()
+                answer = KEPT
+            connection.sendall(answer)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._came.wait()
+            self._came.clear()
+            if not self._record_all():
+                self._stop.wait(_RETRY_S)
+                self._came.set()
+        self._record_all()
+
+    def _record_all(self) -> bool:
+        """Whether nothing waits any more."""
+        done = True
+        for uid, spool in self._spools.items():
+            try:
+                self._record(uid, spool)
+            except (AffidavitError, OSError) as error:
+                self._say(f"events of user {uid} wait: {error}")
+                done = False
+        return done
+
+    def _record(self, uid: int, spool: Spool) -> None:
+        source = Source("os", f"{SOURCE}@{_user(uid)}", "hook")
+        with spool.hold(_RETRY_S) as mine, warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            if mine and spool.names():
+                Drain(
+                    spool,
+                    lambda root: wiring.open_ledger(
+                        self._ledger, source=source, project_root=root or None
+                    ),
+                ).run()
+
+
+def _spool_of(ledger: str, uid: int) -> Spool:
+    return Spool(open_spool(ledger).folder / "from" / str(uid))
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    """One message; none for a while, too long, too late or cut short ends the connection."""
+    deadline = time.monotonic() + _PATIENCE_S
+    length = int.from_bytes(receive_exactly(connection, LENGTH_BYTES, deadline), "big")
+    if length > EVENT_BYTES_MAX + _HEAD_BYTES_MAX:
+        raise ValueError(length)
+    return receive_exactly(connection, length, deadline)
