@@ -15,6 +15,7 @@ import pytest
 
 import affidavit
 from affidavit.apps.cli.main import main
+from surfaces.hook_desk import Desk
 from tamper.attack import tampering
 
 
@@ -92,6 +93,18 @@ def cli(
         with affidavit.open(path, readonly=True) as ledger:
             report = ledger.verify()
         assert report.valid, report.findings
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """A spool and its ledger, which must verify when the test ends."""
+    monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "home"))
+    path = tmp_path / "trail.db"
+    affidavit.open(path, settings={"payloads": "keep"}).close()
+    yield Desk(path)
+    with affidavit.open(path, readonly=True) as ledger:
+        report = ledger.verify()
+    assert report.valid, report.findings
 
 
 @pytest.fixture

@@ -76,6 +76,53 @@ def test_what_is_written(cli: Any, home: Path) -> None:
     assert cli("settings", "--json").data["settings"]["payloads"] == "keep"
 
 
+def have_client(home: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+    """A `claude` on the path that answers with its version, as the real one does."""
+    folder = home / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "claude").write_text(f"#!/bin/sh\n{says}\n")
+    (folder / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+@pytest.mark.parametrize(
+    ("says", "is_whole"),
+    [
+        ("echo '2.1.101 (Claude Code)'", True),
+        ("echo '2.1.100 (Claude Code)'", False),
+        ("echo '2.0.30 (Claude Code)'", False),
+        ("exit 1", True),
+        ("echo nothing of a version", True),
+    ],
+)
+def test_a_client_that_ignores_settings_with_new_events_is_asked_for_those_it_knows(
+    cli: Any, home: Path, monkeypatch: pytest.MonkeyPatch, says: str, *, is_whole: bool
+) -> None:
+    """Seen with 2.0.30, 2.1.0, 2.1.40 and 2.1.100: one unknown name, and no hook runs at all."""
+    have_client(home, monkeypatch, says)
+    ran = cli("connect", "claude-code")
+    assert (set(hooks_of(home)) == set(EVENTS)) == is_whole
+    assert ("failures, refusals" in ran.out) != is_whole
+    assert {"PreToolUse", "PostToolUse", "Stop", "SessionEnd"} <= set(hooks_of(home))
+    if not is_whole:
+        assert {"PostToolBatch", "PostToolUseFailure"} & set(hooks_of(home)) == set()
+        have_client(home, monkeypatch, "echo '2.1.197 (Claude Code)'")
+        cli("connect", "claude-code")
+        assert set(hooks_of(home)) == set(EVENTS)
+
+
+def test_doctor_tells_of_a_client_that_ignores_the_settings(
+    cli: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    have_client(home, monkeypatch, "echo '2.1.197 (Claude Code)'")
+    cli("connect", "claude-code")
+    assert cli("doctor").code == 0
+    have_client(home, monkeypatch, "echo '2.1.90 (Claude Code)'")
+    ran = cli("doctor")
+    assert "Claude Code 2.1.90 may ignore all of" in ran.out + ran.err
+    assert ran.code != 0
+
+
 @pytest.mark.parametrize("filled", [True, False])
 def test_twice_changes_nothing_and_back_restores_every_byte(
     cli: Any, home: Path, *, filled: bool

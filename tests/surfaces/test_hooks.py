@@ -16,44 +16,14 @@ from typing import Any
 import pytest
 
 import affidavit
-from affidavit.apps import hook as taking
 from affidavit.apps.hook_drain import drain
 from affidavit.capture.claude_names import SOURCE, request_id_of
 from affidavit.capture.hooks.spool import Spool
-from surfaces.hook_events import BASH, DAY, EDIT, ODD, ROOT, RUN, call, event
+from surfaces.hook_desk import Desk
+from surfaces.hook_events import BASH, DAY, EDIT, ODD, RUN, call, event
 
 HOOK = [sys.executable, "-EP", "-m", "affidavit", "hook", "claude-code"]
 DRAIN = [sys.executable, "-EP", "-m", "affidavit.apps.hook_drain"]
-
-
-class Desk:
-    """A spool and its ledger; what is put in is brought in at once, unless it is to wait."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = str(path)
-        self.spool = taking.open_spool(self.path)
-
-    def put(self, says: Any, ppid: int = 7) -> None:
-        body = says if isinstance(says, bytes) else json.dumps(says).encode()
-        self.spool.put(json.dumps({"ppid": ppid, "root": ROOT}).encode(), body)
-
-    def take(self, *events: Any) -> Any:
-        for says in events:
-            self.put(says)
-        assert drain(self.path, self.spool) is not None
-        assert self.spool.names() == []
-        return affidavit.open(self.path, readonly=True)
-
-
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "home"))
-    path = tmp_path / "trail.db"
-    affidavit.open(path, settings={"payloads": "keep"}).close()
-    yield Desk(path)
-    with affidavit.open(path, readonly=True) as ledger:
-        report = ledger.verify()
-    assert report.valid, report.findings
 
 
 def the_call(ledger: Any, id_: str) -> Any:
@@ -77,7 +47,13 @@ def test_a_day_with_one_event_of_every_kind(desk: Desk) -> None:
     assert ("sysinfo", "PreCompact: auto") in said
     noted = {turn.attributes["event"] for turn in turns}
     told = {says["hook_event_name"] for says in DAY}
-    assert told - noted == {"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied"}
+    assert told - noted == {
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "PostToolBatch",
+        "PermissionDenied",
+    }
     assert Counter(request.call_id for request, _ in calls) == dict.fromkeys(
         (f"toolu_0{number}" for number in range(1, 7)), 1
     )

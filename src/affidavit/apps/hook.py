@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from affidavit.apps import places
+from affidavit.capture.hooks.own_calls import MARK, name_run
 from affidavit.capture.hooks.spool import Spool
 
 CLIENTS: Final = ("claude-code",)
@@ -57,9 +58,19 @@ def take(words: list[str]) -> int:
     if "--gate" in words and any(name in body for name in _GATED):
         return _pass_gate(_ledger(words), spool, body)
     start_drain(spool, _ledger(words))
+    if MARK in body and b'"PreToolUse"' in body:
+        _name_run(spool, body)
     if any(name in body for name in _CHOSEN):
         _nudge(spool, body)
     return 0
+
+
+def _name_run(spool: Spool, body: bytes) -> None:
+    """Our own server is about to be called: it is to know by which run."""
+    says = json.loads(body)
+    run, call_id = says.get("session_id"), says.get("tool_use_id")
+    if isinstance(run, str) and isinstance(call_id, str):
+        name_run(spool.folder, call_id, run)
 
 
 def _nudge(spool: Spool, body: bytes) -> None:

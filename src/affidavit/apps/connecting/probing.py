@@ -10,7 +10,13 @@ import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from affidavit.apps.connecting.claude_code import find_command, find_places
+from affidavit.apps.connecting.claude_code import (
+    find_command,
+    find_newer_events,
+    find_places,
+    is_strict,
+)
+from affidavit.apps.connecting.claude_version import find_version, write_version
 from affidavit.apps.hook import open_spool
 from affidavit.capture.hooks.facts import PROBE
 from affidavit.capture.hooks.spool import Spool
@@ -41,6 +47,8 @@ def probe(ledger: str) -> Probed:
         if (trouble := _send(command, open_spool(place))) is not None:
             hint = "Connect again: `affidavit connect claude-code`."
             return Probed("", f"{trouble} (`{command}`)", hint, is_broken=True)
+    if (strict := _find_strict()) is not None:
+        return strict
     spool = open_spool(ledger)
     if refused := spool.refused():
         said = f"{len(refused)} events were laid aside, the newest: {spool.last_note()}"
@@ -48,6 +56,24 @@ def probe(ledger: str) -> Probed:
     if not commands:
         return Probed("no client is connected (`affidavit connect claude-code`)")
     return Probed("Claude Code is connected; an event went the whole way")
+
+
+def _find_strict() -> Probed | None:
+    """Whether the client is one that ignores settings for the events we asked for."""
+    version = find_version()
+    if version is None or not is_strict(version):
+        return None
+    for path in _settings():
+        try:
+            newer = find_newer_events(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            continue
+        if newer:
+            said = f"Claude Code {write_version(version)} may ignore all of {path}"
+            why = f"it names events that are newer ({', '.join(newer[:3])}, ...)"
+            hint = "Update Claude Code, or connect again: `affidavit connect claude-code`."
+            return Probed("", f"{said}: {why}", hint, is_broken=True)
+    return None
 
 
 def _settings() -> list[Path]:

@@ -14,7 +14,9 @@ from contextlib import AbstractContextManager
 from itertools import groupby
 from typing import Any, Final
 
-from affidavit.capture.hooks.facts import CHANNEL, PROBE, Event, record
+from affidavit.capture.hooks.event import Event, name_of
+from affidavit.capture.hooks.facts import PROBE, record
+from affidavit.capture.hooks.runs import CHANNEL
 from affidavit.capture.hooks.spool import Spool
 from affidavit.errors import AffidavitError, StoreError
 from affidavit.ledger.ledger import Ledger
@@ -107,7 +109,8 @@ class Drain:
 
     def _remember(self, event: Event, ppid: Any) -> None:
         """`/clear` gives the run of a window a new id, and does not say which one it had."""
-        window = f"{ppid} {event.says.get('cwd')}"
+        asked = name_of(event.says.get("prompt_id"))  # both events of one `/clear` have the same
+        window = f"{ppid} {event.says.get('cwd')}" if asked is None else f"prompt {asked}"
         if event.name == "SessionEnd" and event.says.get("reason") == "clear" and event.run:
             known = self._cleared()
             known[window] = [event.run, event.at_ms]
