@@ -29,13 +29,18 @@ def drain(ledger: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0
         from affidavit.capture.hooks.drain import Drain  # noqa: PLC0415
         from affidavit.core.entry import Source  # noqa: PLC0415
 
-        source = Source("claimed", "claude-code", "hook")
+        sources = {
+            "hook": Source("claimed", "claude-code", "hook"),
+            "proxy": Source("claimed", "affidavit-proxy", "proxy"),
+        }
         warnings.simplefilter("ignore", RuntimeWarning)
         bringing = Drain(
             spool,
-            lambda root: wiring.open_ledger(ledger, source=source, project_root=root or None),
+            lambda root, channel: wiring.open_ledger(
+                ledger, source=sources[channel], project_root=root or None
+            ),
         )
-        with wiring.open_ledger(ledger, source=source, signs_at_close=True):
+        with wiring.open_ledger(ledger, source=sources["hook"], signs_at_close=True):
             done = bringing.run()
             until = time.monotonic() + linger_s
             while time.monotonic() < until:

@@ -11,7 +11,7 @@ _PAYLOADS = ("keep", "hash")
 
 
 def add_capture(commands: Commands) -> None:
-    """`affidavit connect`, `disconnect`, `hook` and `coverage`."""
+    """`affidavit connect`, `disconnect`, `hook`, `proxy` and `coverage`."""
     parser = add_command(
         commands,
         "connect",
@@ -54,6 +54,7 @@ def add_capture(commands: Commands) -> None:
         action="store_true",
         help="refuse a stop without a closing reflection, once a turn",
     )
+    _add_proxy(commands)
     parser = add_command(
         commands,
         "coverage",
@@ -62,6 +63,27 @@ def add_capture(commands: Commands) -> None:
         "Tells that nothing happened from that nothing was recorded.",
     )
     parser.add_argument("session", metavar="SESSION", help="the session's id")
+
+
+def _add_proxy(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "proxy",
+        "proxy:proxy",
+        "stand between an MCP client and a server, and record the tool calls",
+        "Put `affidavit proxy --` before the server's command where a client is configured. Every "
+        "byte passes as it is and before it is recorded. A call that Claude Code's hooks tell of "
+        "too is one call, seen by both.",
+    )
+    parser.add_argument(
+        "--name", help="what the server is called; the client's name for it is best"
+    )
+    parser.add_argument(
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="-- COMMAND",
+        help="the server, as it is started",
+    )
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:

@@ -91,7 +91,7 @@ def _print_plain(session: Session, steps: Iterator[Step], *, full: bool) -> None
 
 
 def _tell(step: Step, *, full: bool) -> Iterator[str]:
-    card = card_of(step.entry, {})
+    card = card_of(step.entry, {}, step)
     what = _call_title(step.call) if step.call else card.title
     who = f"  {one_line(card.who)}" if card.who else ""
     via = f" ({one_line(card.via)})" if card.via else ""

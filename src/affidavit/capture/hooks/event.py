@@ -19,6 +19,7 @@ class Event(NamedTuple):
     at_ms: int
     root: str
     says: dict[str, Any]
+    channel: str = "hook"
 
     @property
     def name(self) -> str:
