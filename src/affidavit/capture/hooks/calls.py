@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from affidavit.capture.claude_names import OWN_TOOLS, SOURCE, VENDOR, request_id_of, turn_id_of
-from affidavit.capture.hooks.edits import diffs_of
+from affidavit.capture.edits import propose, settle
 from affidavit.capture.hooks.event import Event, json_of, name_of, text_of
 from affidavit.capture.hooks.runs import CHANNEL, enter
 from affidavit.capture.sightings import has_seen, see_request
@@ -49,9 +49,7 @@ def request(ledger: Ledger, event: Event) -> None:
         actor=name_of(event.says.get("agent_type")) or SOURCE,
         attributes={key: value for key, value in known.items() if value is not None},
     )
-    diffs = json_of(diffs_of(event.tool, arguments))
-    if diffs is not None and ledger.get_proposal(request_id) is None:
-        ledger.create_proposal(request_id, diffs, session_id=session_id)
+    propose(ledger, request_id, event.tool, arguments, session_id)
 
 
 def _ensure(ledger: Ledger, event: Event) -> tuple[str, str]:
@@ -73,10 +71,7 @@ def complete(ledger: Ledger, event: Event) -> None:
             outcome=json_of(event.says.get("tool_response")),
             ended_at_ms=event.at_ms,
         )
-    proposal = ledger.get_proposal(name[0])
-    if proposal is not None and proposal.status == "pending":
-        ledger.decide_proposal(name[0], "approved", SOURCE, decided_at_ms=event.at_ms)
-        ledger.apply_proposal(name[0], applied_at_ms=event.at_ms)
+    settle(ledger, name[0], SOURCE, event.at_ms, None)
 
 
 def fail(ledger: Ledger, event: Event) -> None:
@@ -109,9 +104,7 @@ def _give_up(ledger: Ledger, event: Event, kind: str, said: Any) -> None:
             error_msg=text_of(said) if said else None,
             ended_at_ms=event.at_ms,
         )
-    proposal = ledger.get_proposal(name[0])
-    if proposal is not None and proposal.status == "pending":
-        ledger.decide_proposal(name[0], "denied", SOURCE, kind, event.at_ms)
+    settle(ledger, name[0], SOURCE, event.at_ms, kind)
 
 
 def _is_finished(ledger: Ledger, name: tuple[str, str]) -> bool:
