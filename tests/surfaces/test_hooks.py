@@ -19,6 +19,7 @@ import affidavit
 from affidavit.apps.hook_drain import drain
 from affidavit.capture.claude_names import SOURCE, request_id_of
 from affidavit.capture.hooks.spool import Spool
+from faults.test_disk_full import private_mounts
 from surfaces.hook_desk import Desk
 from surfaces.hook_events import BASH, DAY, EDIT, ODD, RUN, call, event
 
@@ -263,6 +264,51 @@ def test_a_hook_ends_with_0_whatever_happens(
         input=b"\xff{", env=environment, capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_what_cannot_be_kept_is_counted(desk: Desk) -> None:
+    """A folder that takes no files, a disk without room: the count has its room already."""
+    assert start_hook(desk.path, DAY[0]).wait(60) == 0
+    wait_until_empty(desk.spool)
+    events = Path(desk.spool.folder) / "events"
+    events.rename(events.with_name("away"))
+    events.write_text("no folder")
+    running = [start_hook(desk.path, DAY[1]) for _ in range(5)]
+    assert [process.wait(60) for process in running] == [0] * 5
+    assert "hook: " in desk.spool.last_note()
+    events.unlink()
+    events.with_name("away").rename(events)
+    with desk.take(DAY[2]) as ledger:
+        [lost] = ledger.list_dropped()
+        assert (lost.channel, lost.count) == ("hook", 5)
+        assert 0 <= lost.to_ms - lost.from_ms < 60_000
+    with desk.take(DAY[3]) as ledger:
+        assert len(ledger.list_dropped()) == 1
+
+
+def test_a_disk_that_is_full_fails_no_agent_and_the_loss_is_counted(tmp_path: Path) -> None:
+    prefix = private_mounts()
+    if prefix is None:
+        pytest.skip("this user may not mount a file system of its own")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    words = " ".join([*HOOK, "--ledger", str(tmp_path / "trail.db")])
+    script = f"""
+        mount -t tmpfs -o size=256k tmpfs {disk} && export AFFIDAVIT_HOME={disk}
+        echo '{json.dumps(DAY[0])}' | {words} || exit 1
+        sleep 4
+        dd if=/dev/zero of={disk}/filler bs=1k 2>/dev/null
+        for n in 1 2 3; do echo '{json.dumps(DAY[1])}' | {words} || exit 1; done
+        rm {disk}/filler
+        echo '{json.dumps(DAY[2])}' | {words} || exit 1
+        sleep 4
+    """
+    subprocess.run([*prefix, "sh", "-c", script], check=True, timeout=120)
+    with affidavit.open(tmp_path / "trail.db", readonly=True) as ledger:
+        assert sum(lost.count for lost in ledger.list_dropped()) == 3
+        said = {turn.attributes["event"] for turn in ledger.list_turns()}
+        assert said == {"SessionStart", "UserPromptSubmit"}
+        assert ledger.verify().valid
 
 
 def session_of(number: int, calls: int) -> list[dict[str, Any]]:

@@ -11,11 +11,13 @@ import contextlib
 import json
 import os
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NoReturn
 
 from affidavit.apps import places
+from affidavit.capture.hooks.losses import count_lost, take_room
 from affidavit.capture.hooks.own_calls import MARK, name_run
 from affidavit.capture.hooks.spool import Spool
 
@@ -54,7 +56,13 @@ def take(words: list[str]) -> int:
     }
     if len(body) > EVENT_BYTES_MAX:
         body = b"too large"
-    spool.put(json.dumps(about).encode(), body)
+    try:
+        spool.put(json.dumps(about).encode(), body)
+    except OSError:
+        count_lost(spool.folder, time.time_ns() // 1_000_000)
+        raise
+    with contextlib.suppress(OSError):
+        take_room(spool.folder)
     if "--gate" in words and any(name in body for name in _GATED):
         return _pass_gate(_ledger(words), spool, body)
     start_drain(spool, _ledger(words))

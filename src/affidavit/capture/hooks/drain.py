@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from affidavit.capture.hooks.event import Event, name_of
 from affidavit.capture.hooks.facts import PROBE, record
+from affidavit.capture.hooks.losses import find_lost, settle_lost
 from affidavit.capture.hooks.runs import CHANNEL
 from affidavit.capture.hooks.spool import Spool
 from affidavit.capture.proxy import facts as proxy
@@ -45,6 +46,10 @@ class Drain:
         lost = self._spool.take_unfinished(time.time())
         if lost:
             self._drop([int(name.split("-")[0]) // 1_000_000 for name in lost], "half-written")
+        if (unkept := find_lost(self._spool.folder)) is not None:
+            with self._open("", CHANNEL) as ledger:
+                ledger.note_dropped(CHANNEL, *unkept)
+            settle_lost(self._spool.folder, unkept)
         while names := self._spool.names():
             done += self._take(names)
         return done

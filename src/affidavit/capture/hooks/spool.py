@@ -6,6 +6,7 @@
 <folder>/hooks.log                     what went wrong
 <folder>/claims/                       when something was last done that is done seldom
 <folder>/answered                      the newest question whether events get through
+<folder>/lost                          how many events could not be kept (`losses`)
 """
 
 from __future__ import annotations
@@ -38,7 +39,12 @@ class Spool:
         name = f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(4).hex()}"
         fresh = self._events / f"{name}{_FRESH}"
         self._events.mkdir(0o700, parents=True, exist_ok=True)
-        _write(fresh, head + b"\n" + event)
+        try:
+            _write(fresh, head + b"\n" + event)
+        except OSError:
+            # Whoever called counts it as lost; a half of it would be counted again.
+            fresh.unlink(missing_ok=True)
+            raise
         fresh.rename(self._events / name)
         _sync(self._events)
         return name
