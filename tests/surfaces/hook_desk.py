@@ -28,6 +28,6 @@ class Desk:
         """Bring events in; the ledger that has them."""
         for says in events:
             self.put(says)
-        assert drain(self.path, self.spool) is not None
+        assert drain(self.path, self.spool, wait_s=30) is not None
         assert self.spool.names() == []
         return affidavit.open(self.path, readonly=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -324,6 +325,35 @@ def session_of(number: int, calls: int) -> list[dict[str, Any]]:
     return [*events, event("SessionEnd", reason="other", session_id=run)]
 
 
+def holder_of(spool: Spool) -> int | None:
+    """Which process empties the spool now."""
+    lock = spool.folder / "drain.lock"
+    if not lock.exists():
+        return None
+    place = lock.stat()
+    for line in Path("/proc/locks").read_text().splitlines():
+        words = line.split()
+        if "FLOCK" in words and words[-3].endswith(f":{place.st_ino}"):
+            pid = int(words[-4])
+            return None if pid in (0, os.getpid()) else pid
+    return None
+
+
+def kill_holder(spool: Spool, after_s: float) -> bool:
+    """Kill whoever empties the spool, in the middle of it."""
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        if spool.names() and holder_of(spool) is not None:
+            time.sleep(after_s)
+            pid = holder_of(spool)
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    return True
+        time.sleep(0.005)
+    return False
+
+
 def play(desk: Desk, calls: int, kills: int, *, real: bool) -> None:
     """Four sessions at once, while whoever brings their events in is killed again and again."""
 
@@ -335,15 +365,19 @@ def play(desk: Desk, calls: int, kills: int, *, real: bool) -> None:
                 desk.put(says)
 
     playing = [threading.Thread(target=one, args=(number,)) for number in range(4)]
+    desk.put(DAY[0] | {"session_id": "first"})
     for thread in playing:
         thread.start()
+    killed = 0
     for number in range(kills):
-        bringing = subprocess.Popen([*DRAIN, desk.path], start_new_session=True)
-        time.sleep(0.25 + 0.1 * (number % 5))
-        bringing.send_signal(signal.SIGKILL)
-        bringing.wait()
+        bringing = None if real else subprocess.Popen([*DRAIN, desk.path], start_new_session=True)
+        killed += kill_holder(desk.spool, 0.02 + 0.04 * (number % 5))
+        if bringing is not None:
+            bringing.kill()
+            bringing.wait()
     for thread in playing:
         thread.join()
+    assert killed > kills // 2
     assert drain(desk.path, desk.spool, wait_s=60) is not None
 
 
@@ -352,6 +386,7 @@ def check_played(desk: Desk, calls: int) -> None:
         assert ledger.list_dropped() == []
         assert ledger.verify().valid
         sessions = ledger.list_sessions()
+        assert sessions.pop().state == "open"  # the first, which nothing else was said in
         assert {session.state for session in sessions} == {"ended"}
         assert len(sessions) == 4
         for session in sessions:
@@ -366,9 +401,15 @@ def check_played(desk: Desk, calls: int) -> None:
     assert (desk.spool.names(), desk.spool.refused()) == ([], [])
 
 
-def test_nothing_is_lost_and_nothing_doubled_when_it_is_killed(desk: Desk) -> None:
-    play(desk, 30, 3, real=False)
-    check_played(desk, 30)
+def test_nothing_of_a_whole_day_is_lost_or_doubled_when_it_is_killed(desk: Desk) -> None:
+    """2,008 events of four sessions at once, and ten kills in the middle of bringing them in."""
+    play(desk, 250, 10, real=False)
+    check_played(desk, 250)
+
+
+def test_real_hooks_and_those_they_start_are_killed_and_nothing_is_lost(desk: Desk) -> None:
+    play(desk, 10, 4, real=True)
+    check_played(desk, 10)
 
 
 @pytest.mark.long

@@ -17,11 +17,13 @@ import pytest
 
 import affidavit
 from affidavit.apps.hook_drain import drain
+from affidavit.apps.web.rendering import link
 from affidavit.capture.claude_names import SOURCE, request_id_of
 from affidavit.capture.proxy.facts import PROXY
 from affidavit.capture.sightings import channels_of
 from surfaces.claude_events import RUN, START, seen, stop, used
 from surfaces.hook_desk import Desk
+from surfaces.serving import serving
 from surfaces.test_run_of_client import HELLO, environment
 
 SHOP = [sys.executable, str(Path(__file__).with_name("mcp_shop.py"))]
@@ -101,7 +103,7 @@ def the_call(ledger: Any, id_: str) -> Any:
 
 
 def test_a_call_seen_by_hook_and_proxy_is_one_call_with_two_sources(
-    desk: Desk, line: Line, cli: Any
+    desk: Desk, line: Line, cli: Any, tmp_path: Path
 ) -> None:
     tool = "mcp__shop__find"
     desk.take(START, used("PreToolUse", tool, "toolu_1", ASKED)).close()
@@ -123,6 +125,10 @@ def test_a_call_seen_by_hook_and_proxy_is_one_call_with_two_sources(
     shown = cli("--ledger", desk.path, "show", session.session_id).out
     assert shown.count(f"{tool}: completed") == 1
     assert "(hook, proxy)" in shown
+    with serving(desk.path, log=tmp_path / "log") as server:
+        page = server.get(link("session", id=session.session_id)).text
+    assert f"{tool} seen by proxy too" in page
+    assert "seen · hook, proxy" in page
     covered = cli("--ledger", desk.path, "coverage", session.session_id).out
     assert "1 tool call" in covered.split("seen twice")[1].splitlines()[0]
     assert "0 tool calls of 1" in covered

@@ -66,6 +66,8 @@ def card_of(
     """The card of an entry, as a step of a story where it is one."""
     title, tone, who, shown = _tell(entry)
     body = entry.body
+    if step is not None and step.told_at is not None and entry.kind == "tool_call.requested":
+        title = f"{body.get('tool_name')} seen by {entry.via} too"
     digests = [
         Fact(_words(name), text or "") for name, text in entry.texts.items() if is_digest(text)
     ]

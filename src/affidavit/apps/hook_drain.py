@@ -7,6 +7,7 @@ It waits a little for more before it ends, so that a busy agent does not start o
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -52,7 +53,8 @@ def drain(ledger: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0
 
 def main(ledger: str) -> None:
     """Empty the spool of a ledger, and look again: an event may have come at the last moment."""
-    os.setsid()
+    with contextlib.suppress(PermissionError):  # it leads a session already
+        os.setsid()
     spool = open_spool(ledger)
     try:
         while drain(ledger, spool, linger_s=LINGER_S) is not None and spool.names():
