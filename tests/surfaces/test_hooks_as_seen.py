@@ -169,6 +169,8 @@ def test_a_question_is_of_the_call_that_asked_it(desk: Desk) -> None:
     )
     with desk.take(*events) as ledger:
         assert decisions_of(ledger, "t1") == [("approved", "user")]
+        said = {turn.content for turn in ledger.list_turns()}
+        assert "PermissionRequest: AskUserQuestion, approved" in said
         assert decisions_of(ledger, "t2") == []
         assert decisions_of(ledger, "t3") == [("approved", "user")]
 

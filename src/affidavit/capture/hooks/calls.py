@@ -136,7 +136,7 @@ def _refuse(ledger: Ledger, event: Event) -> None:
         return
     by_user = words.startswith(_REFUSED_BY_USER) or _is_asked(ledger, event)
     _deny(ledger, event, "user" if by_user else SOURCE, words)
-    _settle_asked(ledger, event)
+    _settle_asked(ledger, event, "denied")
 
 
 def end_turn(ledger: Ledger, event: Event, session_id: str) -> None:
@@ -153,7 +153,7 @@ def end_turn(ledger: Ledger, event: Event, session_id: str) -> None:
         )
         if _is_asked(ledger, one):
             _deny(ledger, one, "user", None)
-            _settle_asked(ledger, one)
+            _settle_asked(ledger, one, "denied")
         else:
             _give_up(ledger, one, ORPHANED, "its turn ended, and nobody told how it ended")
 
@@ -212,10 +212,10 @@ def _answer_asked(ledger: Ledger, event: Event, decision: str) -> None:
     name = _ensure(ledger, event)
     if _is_asked(ledger, event):
         ledger.decide_call(*name, decision, "user")
-        _settle_asked(ledger, event)
+        _settle_asked(ledger, event, decision)
 
 
-def _settle_asked(ledger: Ledger, event: Event) -> None:
+def _settle_asked(ledger: Ledger, event: Event, decision: str) -> None:
     """The question is answered."""
     asked = ledger.get_turn(_asked_id(event))
     if asked is None or not (asked.attributes or {}).get("waits"):
@@ -227,7 +227,7 @@ def _settle_asked(ledger: Ledger, event: Event) -> None:
         asked.id,
         asked.message_id,
         "sysinfo",
-        asked.content or "PermissionRequest",
+        f"{asked.content or 'PermissionRequest'}, {decision}",
         occurred_at_ms=asked.occurred_at_ms,
         session_id=asked.session_id,
         attributes=json_of({"event": "PermissionRequest", "call_id": event.call_id}),
