@@ -123,6 +123,26 @@ def test_doctor_tells_of_a_client_that_ignores_the_settings(
     assert ran.code != 0
 
 
+def test_doctor_greets_the_server_that_the_agent_records_with(cli: Any, home: Path) -> None:
+    cli("connect", "claude-code")
+    assert "the MCP server answers" in cli("doctor").out
+    servers = home / ".claude.json"
+    kept = json.loads(servers.read_text())
+    entry = kept["mcpServers"]["affidavit"]
+    broken = (
+        ({**entry, "command": "/no/such/python"}, "cannot be started"),
+        ({**entry, "args": [*entry["args"], "--what"]}, "does not answer"),
+    )
+    for other, said in broken:
+        servers.write_text(json.dumps({"mcpServers": {"affidavit": other}}))
+        ran = cli("doctor")
+        assert (said in ran.out + ran.err, ran.code != 0) == (True, True)
+    servers.write_text("{}")
+    assert "has no MCP server to record with" in cli("doctor").out
+    cli("connect", "claude-code")
+    assert cli("doctor").code == 0
+
+
 @pytest.mark.parametrize("filled", [True, False])
 def test_twice_changes_nothing_and_back_restores_every_byte(
     cli: Any, home: Path, *, filled: bool

@@ -145,6 +145,16 @@ def find_command(settings: str) -> str | None:
     return next((text for text in found if isinstance(text, str) and _OURS.search(text)), None)
 
 
+def find_server(servers: str) -> list[str] | None:
+    """How our MCP server is started, from the text that says so; None where there is none."""
+    known = _read(servers).get("mcpServers")
+    ours = known.get(_SERVER) if isinstance(known, dict) else None
+    if not isinstance(ours, dict):
+        return None
+    words = [ours.get("command"), *(ours.get("args") or ())]
+    return [str(word) for word in words] if "affidavit" in words else None
+
+
 def find_newer_events(settings: str) -> list[str]:
     """Events at which our hook runs and that a strict version may not know."""
     hooks = _read(settings).get("hooks", {})

@@ -1,4 +1,7 @@
-"""Whether events get through: one is sent by the command that the client would run."""
+"""Whether events get through: one is sent by the command that the client would run.
+
+The agent's own way in, the MCP server, is tried too.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from affidavit.apps.connecting.claude_code import (
     is_strict,
 )
 from affidavit.apps.connecting.claude_version import find_version, write_version
+from affidavit.apps.connecting.probing_server import find_server_trouble
 from affidavit.apps.hook import open_spool
 from affidavit.capture.hooks.facts import PROBE
 from affidavit.capture.hooks.spool import Spool
@@ -49,13 +53,15 @@ def probe(ledger: str) -> Probed:
             return Probed("", f"{trouble} (`{command}`)", hint, is_broken=True)
     if (strict := _find_strict()) is not None:
         return strict
+    if commands and (unheard := _find_server_trouble()) is not None:
+        return unheard
     spool = open_spool(ledger)
     if refused := spool.refused():
         said = f"{len(refused)} events were laid aside, the newest: {spool.last_note()}"
         return Probed("", said, f"Look into {spool.folder / 'refused'}; remove what is settled.")
     if not commands:
         return Probed("no client is connected (`affidavit connect claude-code`)")
-    return Probed("Claude Code is connected; an event went the whole way")
+    return Probed("Claude Code is connected; an event went the whole way, the MCP server answers")
 
 
 def _find_strict() -> Probed | None:
@@ -74,6 +80,15 @@ def _find_strict() -> Probed | None:
             hint = "Update Claude Code, or connect again: `affidavit connect claude-code`."
             return Probed("", f"{said}: {why}", hint, is_broken=True)
     return None
+
+
+def _find_server_trouble() -> Probed | None:
+    try:
+        said = find_server_trouble([find_places(where)[1].path for where in (None, Path.cwd())])
+    except AffidavitError as error:
+        return Probed("", error.message, error.hint)
+    hint = "Connect again: `affidavit connect claude-code`."
+    return None if said is None else Probed("", said, hint, is_broken=True)
 
 
 def _settings() -> list[Path]:
