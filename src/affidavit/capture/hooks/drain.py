@@ -94,7 +94,8 @@ class Drain:
                 for event in events:
                     self._record([event])
             else:
-                self._lay_aside(events[0].id, f"{events[0].name}: {_said(error)}")
+                one = events[0]
+                self._lay_aside(one.id, f"{one.name}: {_said(error)}", one.channel)
 
     def _unit(self, events: list[Event]) -> None:
         first = events[0]
@@ -109,14 +110,14 @@ class Drain:
                 self._spool.answer(event.id)
         self._spool.remove([event.id for event in events])
 
-    def _lay_aside(self, name: str, why: str) -> None:
-        self._drop([int(name.split("-", 1)[0]) // 1_000_000], why)
+    def _lay_aside(self, name: str, why: str, channel: str = CHANNEL) -> None:
+        self._drop([int(name.split("-", 1)[0]) // 1_000_000], why, channel)
         self._spool.refuse(name)
 
-    def _drop(self, times_ms: list[int], why: str) -> None:
+    def _drop(self, times_ms: list[int], why: str, channel: str = CHANNEL) -> None:
         self._spool.note(f"{len(times_ms)} dropped, {why}")
         with self._open("", CHANNEL) as ledger:
-            ledger.note_dropped(CHANNEL, len(times_ms), min(times_ms), max(times_ms))
+            ledger.note_dropped(channel, len(times_ms), min(times_ms), max(times_ms))
 
     def _remember(self, event: Event, ppid: Any) -> None:
         """`/clear` gives the run of a window a new id, and does not say which one it had."""
