@@ -70,7 +70,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home that holds nothing, instead of the user's own."""
     for name in ("AFFIDAVIT_LEDGER", "AFFIDAVIT_DEBUG", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    # Whoever runs the tests may do so from within Claude Code.
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "home"))
     return tmp_path / "home"

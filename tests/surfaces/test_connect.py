@@ -33,6 +33,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     monkeypatch.setenv("AFFIDAVIT_HOME", str(home))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without a `claude` of this machine
     monkeypatch.chdir(home)
     return home
 
