@@ -55,8 +55,9 @@ def test_a_transcript_becomes_a_session_marked_as_imported(kept, tmp_path):
     assert {via for _, via in facts} == {"import"}
     assert [kind for kind, _ in facts] == [
         "session.started", "session.linked", "capture.started", "turn.asserted",
-        "tool_call.requested", "tool_call.completed", "tool_call.requested", "tool_call.completed",
-        "turn.asserted", "capture.stopped",
+        "tool_call.requested", "tool_call.completed", "tool_call.requested", "proposal.created",
+        "tool_call.completed", "proposal.decided", "proposal.applied", "turn.asserted",
+        "capture.stopped",
     ]  # fmt: skip
     request, done = kept.get_tool_call(request_id_of("toolu_1s1"), "toolu_1s1")
     assert (request.tool_name, request.arguments) == ("Bash", {"command": "pytest -q"})
@@ -327,3 +328,31 @@ def test_an_import_that_was_killed_goes_on_where_it_was(open_ledger, path, tmp_p
         assert counts.recorded + counts.known == 900
         told = [turn.content for turn in ledger.list_turns(limit=1_000)]
         assert sorted(told) == sorted(f"prompt {turn}" for turn in range(300) for _ in range(3))
+
+
+def test_edits_are_proposals_with_their_diffs(kept, tmp_path):
+    """As hooks record them; one that failed, or that the user refused, was not applied."""
+    script = Transcript(tmp_path / "p", "s1")
+    edit = {"file_path": "/srv/app/a.py", "old_string": "x = 1\n", "new_string": "x = 2\n"}
+    for name in ("done", "failed", "refused", "open"):
+        script.calls(name, "Edit", **edit)
+    script.answers("done", "updated", told={"filePath": "/srv/app/a.py"})
+    script.answers("failed", "String to replace not found", error=True)
+    script.answers(
+        "refused", "The user doesn't want to proceed with this tool use. (STOP)", error=True
+    )
+    script.calls("huge", "Write", file_path="/srv/app/b.py", content="y\n" * 3_000_000)
+    script.calls("odd", "Edit", file_path=7)
+    bring(kept, tmp_path / "p")
+    found = {name: kept.get_proposal(request_id_of(name)) for name in ("done", "failed", "open")}
+    assert {name: one.status for name, one in found.items()} == {
+        "done": "applied", "failed": "denied", "open": "pending",
+    }  # fmt: skip
+    assert found["done"].diffs[0]["path"] == "a.py"
+    assert "-x = 1\n+x = 2" in found["done"].diffs[0]["diff"]
+    assert kept.get_proposal(request_id_of("refused")).status == "denied"
+    assert kept.get_tool_call(request_id_of("refused"), "refused")[1].error_kind == "denied"
+    assert kept.get_proposal(request_id_of("odd")) is None
+    size = len(kept)
+    bring(kept, tmp_path / "p")
+    assert len(kept) == size

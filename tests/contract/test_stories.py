@@ -231,6 +231,16 @@ class TestWhereAFileComesFrom:
         assert (one.tool_name, one.status, one.decision) == (None, "pending", None)
         assert told.ledger.trace_file("q.py")[0].session_id is None
 
+    def test_an_edit_that_was_not_carried_out_made_no_line(self, told):
+        done, denied = (str(uuid.UUID(int=number)) for number in (98, 99))
+        diffs = [{"path": "a.py", "diff": "@@ -0,0 +1 @@\n+n\n"}]
+        for name, decision in ((done, "approved"), (denied, "denied")):
+            told.ledger.create_proposal(name, diffs, session_id=told.session)
+            told.ledger.decide_proposal(name, decision, "user")
+        told.ledger.apply_proposal(done)
+        assert [one.request_id for one in told.ledger.trace_file("a.py")] == [denied, done]
+        assert [one.request_id for one in told.ledger.trace_file("a.py", line="n")] == [done]
+
     def test_a_decision_is_found_in_the_session_it_goes_on_from(self, told):
         decided = record(told.ledger, session_id=told.session)
         told.ledger.end_session(told.session)

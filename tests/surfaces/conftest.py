@@ -15,6 +15,7 @@ import pytest
 
 import affidavit
 from affidavit.apps.cli.main import main
+from surfaces.hook_desk import Desk
 from tamper.attack import tampering
 
 
@@ -69,7 +70,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home that holds nothing, instead of the user's own."""
     for name in ("AFFIDAVIT_LEDGER", "AFFIDAVIT_DEBUG", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    # Whoever runs the tests may do so from within Claude Code.
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
@@ -92,6 +95,18 @@ def cli(
         with affidavit.open(path, readonly=True) as ledger:
             report = ledger.verify()
         assert report.valid, report.findings
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """A spool and its ledger, which must verify when the test ends."""
+    monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "home"))
+    path = tmp_path / "trail.db"
+    affidavit.open(path, settings={"payloads": "keep"}).close()
+    yield Desk(path)
+    with affidavit.open(path, readonly=True) as ledger:
+        report = ledger.verify()
+    assert report.valid, report.findings
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ MAKES_A_LEDGER = (
     *("turn add", "call request", "proposal create"),
 )
 # They need a client, or run until a signal comes, and have tests of their own.
-SERVERS = {"mcp", "serve", "signer", "hook", "connect", "disconnect", "import"}
+SERVERS = {"mcp", "serve", "signer", "hook", "proxy", "connect", "disconnect", "import"}
 NEEDS_NO_LEDGER = ("", "version", "doctor", "pin")
 NOUNS = {"session", "task", "key", "turn", "call", "proposal"}
 # What the words U, V, W and X stand for: an id nobody used, and three that were.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from affidavit.apps.connecting.probing import probe
 from affidavit.apps.hook import find_goal, open_spool
 from affidavit.apps.hook_drain import drain
 from affidavit.apps.hooks_received import HooksReceived
+from surfaces.serving import serving
 
 SETTINGS = """{
     "model": "opus",
@@ -42,6 +44,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     monkeypatch.setenv("AFFIDAVIT_HOME", str(home))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # without a `claude` of this machine
     monkeypatch.chdir(home)
     return home
 
@@ -83,6 +86,73 @@ def test_what_is_written(cli: Any, home: Path) -> None:
     assert "are kept, secrets removed, erasable" in ran.out
     assert "to refuse: --payloads hash" in ran.out
     assert cli("settings", "--json").data["settings"]["payloads"] == "keep"
+
+
+def have_client(home: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+    """A `claude` on the path that answers with its version, as the real one does."""
+    folder = home / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "claude").write_text(f"#!/bin/sh\n{says}\n")
+    (folder / "claude").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+@pytest.mark.parametrize(
+    ("says", "is_whole"),
+    [
+        ("echo '2.1.101 (Claude Code)'", True),
+        ("echo '2.1.100 (Claude Code)'", False),
+        ("echo '2.0.30 (Claude Code)'", False),
+        ("exit 1", True),
+        ("echo nothing of a version", True),
+    ],
+)
+def test_a_client_that_ignores_settings_with_new_events_is_asked_for_those_it_knows(
+    cli: Any, home: Path, monkeypatch: pytest.MonkeyPatch, says: str, *, is_whole: bool
+) -> None:
+    """Seen with 2.0.30, 2.1.0, 2.1.40 and 2.1.100: one unknown name, and no hook runs at all."""
+    have_client(home, monkeypatch, says)
+    ran = cli("connect", "claude-code")
+    assert (set(hooks_of(home)) == set(EVENTS)) == is_whole
+    assert ("failures, refusals" in ran.out) != is_whole
+    assert {"PreToolUse", "PostToolUse", "Stop", "SessionEnd"} <= set(hooks_of(home))
+    if not is_whole:
+        assert {"PostToolBatch", "PostToolUseFailure"} & set(hooks_of(home)) == set()
+        have_client(home, monkeypatch, "echo '2.1.197 (Claude Code)'")
+        cli("connect", "claude-code")
+        assert set(hooks_of(home)) == set(EVENTS)
+
+
+def test_doctor_tells_of_a_client_that_ignores_the_settings(
+    cli: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    have_client(home, monkeypatch, "echo '2.1.197 (Claude Code)'")
+    cli("connect", "claude-code")
+    assert cli("doctor").code == 0
+    have_client(home, monkeypatch, "echo '2.1.90 (Claude Code)'")
+    ran = cli("doctor")
+    assert "Claude Code 2.1.90 may ignore all of" in ran.out + ran.err
+    assert ran.code != 0
+
+
+def test_doctor_greets_the_server_that_the_agent_records_with(cli: Any, home: Path) -> None:
+    cli("connect", "claude-code")
+    assert "the MCP server answers" in cli("doctor").out
+    servers = home / ".claude.json"
+    kept = json.loads(servers.read_text())
+    entry = kept["mcpServers"]["affidavit"]
+    broken = (
+        ({**entry, "command": "/no/such/python"}, "cannot be started"),
+        ({**entry, "args": [*entry["args"], "--what"]}, "does not answer"),
+    )
+    for other, said in broken:
+        servers.write_text(json.dumps({"mcpServers": {"affidavit": other}}))
+        ran = cli("doctor")
+        assert (said in ran.out + ran.err, ran.code != 0) == (True, True)
+    servers.write_text("{}")
+    assert "has no MCP server to record with" in cli("doctor").out
+    cli("connect", "claude-code")
+    assert cli("doctor").code == 0
 
 
 @pytest.mark.parametrize("filled", [True, False])
@@ -233,7 +303,10 @@ def test_connected_with_a_server_of_another_user_an_event_goes_the_whole_way(
     before = files_of(home)
     ledger = str(tmp_path / "theirs.db")
     place = Path(tempfile.mkdtemp(prefix="aff-")) / "hooks"
-    url = "http://127.0.0.1:8471/mcp"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/mcp"
     ran = cli("connect", "claude-code", "--to", str(place), "--url", url)
     assert ran.code == 0, ran.err
     assert f"What is stored, whoever serves {place} decides." in ran.out
@@ -248,6 +321,10 @@ def test_connected_with_a_server_of_another_user_an_event_goes_the_whole_way(
         broken = probe(ledger)
     assert (broken.is_broken, "did not" in broken.trouble) == (True, True)
     with HooksReceived(ledger, place, [os.getuid()], print):
+        unheard = probe(ledger)
+    assert (unheard.is_broken, f"the MCP server at {url}" in unheard.trouble) == (True, True)
+    words = ("--hooks", str(place), "--allow", str(os.getuid()), "--port", str(port))
+    with serving(ledger, *words, log=tmp_path / "log"):
         asked = cli("doctor", "--json")
         assert asked.code == 0
         assert [one["name"] for one in asked.data["checks"]] == ["hooks"]
@@ -257,7 +334,9 @@ def test_connected_with_a_server_of_another_user_an_event_goes_the_whole_way(
         while "1 events were laid aside" not in probe(ledger).trouble:
             assert time.monotonic() < until, goal.spool.last_note()
         (goal.spool.folder / "refused" / "1-x").unlink()
-        assert probe(ledger).said == "Claude Code is connected; an event went the whole way"
+        assert probe(ledger).said == (
+            "Claude Code is connected; an event went the whole way, the MCP server answers"
+        )
         says = b'{"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}'
         subprocess.run(command, shell=True, input=says, check=True, timeout=60)
         until = time.monotonic() + 30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -16,44 +17,15 @@ from typing import Any
 import pytest
 
 import affidavit
-from affidavit.apps import hook as taking
 from affidavit.apps.hook_drain import drain
 from affidavit.capture.claude_names import SOURCE, request_id_of
 from affidavit.capture.hooks.spool import Spool
-from surfaces.hook_events import BASH, DAY, EDIT, ODD, ROOT, RUN, call, event
+from faults.test_disk_full import private_mounts
+from surfaces.hook_desk import Desk
+from surfaces.hook_events import BASH, DAY, EDIT, ODD, RUN, call, event
 
 HOOK = [sys.executable, "-EP", "-m", "affidavit", "hook", "claude-code"]
 DRAIN = [sys.executable, "-EP", "-m", "affidavit.apps.hook_drain"]
-
-
-class Desk:
-    """A spool and its ledger; what is put in is brought in at once, unless it is to wait."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = str(path)
-        self.spool = taking.open_spool(self.path)
-
-    def put(self, says: Any, ppid: int = 7) -> None:
-        body = says if isinstance(says, bytes) else json.dumps(says).encode()
-        self.spool.put(json.dumps({"ppid": ppid, "root": ROOT}).encode(), body)
-
-    def take(self, *events: Any) -> Any:
-        for says in events:
-            self.put(says)
-        assert drain(self.path, self.spool) is not None
-        assert self.spool.names() == []
-        return affidavit.open(self.path, readonly=True)
-
-
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "home"))
-    path = tmp_path / "trail.db"
-    affidavit.open(path, settings={"payloads": "keep"}).close()
-    yield Desk(path)
-    with affidavit.open(path, readonly=True) as ledger:
-        report = ledger.verify()
-    assert report.valid, report.findings
 
 
 def the_call(ledger: Any, id_: str) -> Any:
@@ -77,7 +49,13 @@ def test_a_day_with_one_event_of_every_kind(desk: Desk) -> None:
     assert ("sysinfo", "PreCompact: auto") in said
     noted = {turn.attributes["event"] for turn in turns}
     told = {says["hook_event_name"] for says in DAY}
-    assert told - noted == {"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied"}
+    assert told - noted == {
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "PostToolBatch",
+        "PermissionDenied",
+    }
     assert Counter(request.call_id for request, _ in calls) == dict.fromkeys(
         (f"toolu_0{number}" for number in range(1, 7)), 1
     )
@@ -289,6 +267,51 @@ def test_a_hook_ends_with_0_whatever_happens(
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
+def test_what_cannot_be_kept_is_counted(desk: Desk) -> None:
+    """A folder that takes no files, a disk without room: the count has its room already."""
+    assert start_hook(desk.path, DAY[0]).wait(60) == 0
+    wait_until_empty(desk.spool)
+    events = Path(desk.spool.folder) / "events"
+    events.rename(events.with_name("away"))
+    events.write_text("no folder")
+    running = [start_hook(desk.path, DAY[1]) for _ in range(5)]
+    assert [process.wait(60) for process in running] == [0] * 5
+    assert "hook: " in desk.spool.last_note()
+    events.unlink()
+    events.with_name("away").rename(events)
+    with desk.take(DAY[2]) as ledger:
+        [lost] = ledger.list_dropped()
+        assert (lost.channel, lost.count) == ("hook", 5)
+        assert 0 <= lost.to_ms - lost.from_ms < 60_000
+    with desk.take(DAY[3]) as ledger:
+        assert len(ledger.list_dropped()) == 1
+
+
+def test_a_disk_that_is_full_fails_no_agent_and_the_loss_is_counted(tmp_path: Path) -> None:
+    prefix = private_mounts()
+    if prefix is None:
+        pytest.skip("this user may not mount a file system of its own")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    words = " ".join([*HOOK, "--ledger", str(tmp_path / "trail.db")])
+    script = f"""
+        mount -t tmpfs -o size=256k tmpfs {disk} && export AFFIDAVIT_HOME={disk}
+        echo '{json.dumps(DAY[0])}' | {words} || exit 1
+        sleep 4
+        dd if=/dev/zero of={disk}/filler bs=1k 2>/dev/null
+        for n in 1 2 3; do echo '{json.dumps(DAY[1])}' | {words} || exit 1; done
+        rm {disk}/filler
+        echo '{json.dumps(DAY[2])}' | {words} || exit 1
+        sleep 4
+    """
+    subprocess.run([*prefix, "sh", "-c", script], check=True, timeout=120)
+    with affidavit.open(tmp_path / "trail.db", readonly=True) as ledger:
+        assert sum(lost.count for lost in ledger.list_dropped()) == 3
+        said = {turn.attributes["event"] for turn in ledger.list_turns()}
+        assert said == {"SessionStart", "UserPromptSubmit"}
+        assert ledger.verify().valid
+
+
 def session_of(number: int, calls: int) -> list[dict[str, Any]]:
     """A session's events; half of its calls fail."""
     run = f"run-{number}"
@@ -302,6 +325,35 @@ def session_of(number: int, calls: int) -> list[dict[str, Any]]:
     return [*events, event("SessionEnd", reason="other", session_id=run)]
 
 
+def holder_of(spool: Spool) -> int | None:
+    """Which process empties the spool now."""
+    lock = spool.folder / "drain.lock"
+    if not lock.exists():
+        return None
+    place = lock.stat()
+    for line in Path("/proc/locks").read_text().splitlines():
+        words = line.split()
+        if "FLOCK" in words and words[-3].endswith(f":{place.st_ino}"):
+            pid = int(words[-4])
+            return None if pid in (0, os.getpid()) else pid
+    return None
+
+
+def kill_holder(spool: Spool, after_s: float) -> bool:
+    """Kill whoever empties the spool, in the middle of it."""
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        if spool.names() and holder_of(spool) is not None:
+            time.sleep(after_s)
+            pid = holder_of(spool)
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    return True
+        time.sleep(0.005)
+    return False
+
+
 def play(desk: Desk, calls: int, kills: int, *, real: bool) -> None:
     """Four sessions at once, while whoever brings their events in is killed again and again."""
 
@@ -313,15 +365,19 @@ def play(desk: Desk, calls: int, kills: int, *, real: bool) -> None:
                 desk.put(says)
 
     playing = [threading.Thread(target=one, args=(number,)) for number in range(4)]
+    desk.put(DAY[0] | {"session_id": "first"})
     for thread in playing:
         thread.start()
+    killed = 0
     for number in range(kills):
-        bringing = subprocess.Popen([*DRAIN, desk.path], start_new_session=True)
-        time.sleep(0.25 + 0.1 * (number % 5))
-        bringing.send_signal(signal.SIGKILL)
-        bringing.wait()
+        bringing = None if real else subprocess.Popen([*DRAIN, desk.path], start_new_session=True)
+        killed += kill_holder(desk.spool, 0.02 + 0.04 * (number % 5))
+        if bringing is not None:
+            bringing.kill()
+            bringing.wait()
     for thread in playing:
         thread.join()
+    assert killed > kills // 2
     assert drain(desk.path, desk.spool, wait_s=60) is not None
 
 
@@ -330,6 +386,7 @@ def check_played(desk: Desk, calls: int) -> None:
         assert ledger.list_dropped() == []
         assert ledger.verify().valid
         sessions = ledger.list_sessions()
+        assert sessions.pop().state == "open"  # the first, which nothing else was said in
         assert {session.state for session in sessions} == {"ended"}
         assert len(sessions) == 4
         for session in sessions:
@@ -344,9 +401,15 @@ def check_played(desk: Desk, calls: int) -> None:
     assert (desk.spool.names(), desk.spool.refused()) == ([], [])
 
 
-def test_nothing_is_lost_and_nothing_doubled_when_it_is_killed(desk: Desk) -> None:
-    play(desk, 30, 3, real=False)
-    check_played(desk, 30)
+def test_nothing_of_a_whole_day_is_lost_or_doubled_when_it_is_killed(desk: Desk) -> None:
+    """2,008 events of four sessions at once, and ten kills in the middle of bringing them in."""
+    play(desk, 250, 10, real=False)
+    check_played(desk, 250)
+
+
+def test_real_hooks_and_those_they_start_are_killed_and_nothing_is_lost(desk: Desk) -> None:
+    play(desk, 10, 4, real=True)
+    check_played(desk, 10)
 
 
 @pytest.mark.long

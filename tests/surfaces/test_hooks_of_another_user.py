@@ -23,9 +23,10 @@ from affidavit.apps import hooks_received
 from affidavit.apps.hook_sending import HALF_WRITTEN, main, send
 from affidavit.apps.hooks_received import HooksReceived
 from affidavit.capture.claude_names import SOURCE, request_id_of
+from affidavit.capture.hooks import losses
+from surfaces.hook_desk import Desk
 from surfaces.hook_events import DAY, RUN, event
 from surfaces.serving import Server
-from surfaces.test_hooks import Desk
 from surfaces.test_servers_sign import AGENT_TRIES, BE_NOBODY, NOBODY
 
 AGENT = 65_533
@@ -137,6 +138,19 @@ def test_what_a_killed_hook_left_is_counted_in_the_log(sender: Sender) -> None:
     assert (lost.channel, lost.count) == ("hook", 1)
 
 
+def test_what_hooks_could_not_keep_is_counted_in_the_servers_log_once(sender: Sender) -> None:
+    sender.spool.folder.mkdir(parents=True)
+    losses.take_room(sender.spool.folder)
+    for at_ms in (1_760_000_000_000, 1_760_000_005_000):
+        losses.count_lost(sender.spool.folder, at_ms)
+    for _ in range(2):
+        with sender.serving():
+            sender.send()
+    with affidavit.open(sender.ledger, readonly=True) as ledger:
+        [lost] = ledger.list_dropped()
+    assert (lost.count, lost.from_ms, lost.to_ms) == (2, 1_760_000_000_000, 1_760_000_005_000)
+
+
 def framed(data: bytes) -> bytes:
     return len(data).to_bytes(4, "big") + data
 
@@ -151,6 +165,9 @@ def framed(data: bytes) -> bytes:
         (b"\xff\xff\xff\xff" + b"x" * 10, b""),
         (framed(NAME.encode())[:-3], b""),
         (framed(NAME.encode() + b"\n\n" + HALF_WRITTEN), b"+"),
+        (framed(NAME.encode() + b"\n\nlost 0 0 0"), b"+"),
+        (framed(NAME.encode() + b"\n\nlost 999999999 9999999999999 0"), b"+"),
+        (framed(NAME.encode() + b"\n\nlost -1 0 0"), b"+"),
         (framed(NAME.encode() + b'\n{"root": "~nobody-here/x", "ppid": {}}\n{}'), b"+"),
     ],
 )

@@ -69,6 +69,7 @@ def test_hooks_and_a_transcript_of_one_run_make_one_story(path, tmp_path, monkey
             (step.call.tool_name, step.entry.via, step.call.end.via) for step in steps if step.call
         ]
         assert calls == [("Edit", "hook", "hook"), ("Bash", "hook", "import")]
+        assert len(ledger.list_proposals()) == 1
         assert [mark.code for step in steps for mark in step.marks] == []
         [edited] = ledger.trace_file("a.py")
         assert edited.basis == "seen"

@@ -66,6 +66,8 @@ def card_of(
     """The card of an entry, as a step of a story where it is one."""
     title, tone, who, shown = _tell(entry)
     body = entry.body
+    if step is not None and step.told_at is not None and entry.kind == "tool_call.requested":
+        title = f"{body.get('tool_name')} seen by {entry.via} too"
     digests = [
         Fact(_words(name), text or "") for name, text in entry.texts.items() if is_digest(text)
     ]
@@ -81,7 +83,7 @@ def card_of(
         tone=tone,
         who=body.get(who) if who else None,
         said=basis_of(entry.kind, body, entry.via),
-        via=entry.via,
+        via=_seen_by(entry, step),
         source=_describe_source(entry),
         texts=texts,
         facts=[*(fact for name in shown for fact in _facts(name, body.get(name))), *digests],
@@ -92,6 +94,13 @@ def card_of(
         marks=() if step is None else step.marks,
         call=None if step is None else step.call,
     )
+
+
+def _seen_by(entry: LogEntry, step: Step | None) -> str | None:
+    """How it came in; of a tool call, every channel that saw it."""
+    if step is None or step.call is None or not step.call.sources:
+        return entry.via
+    return ", ".join(step.call.sources)
 
 
 def all_facts(entry: LogEntry) -> list[Fact]:

@@ -11,11 +11,14 @@ import contextlib
 import json
 import os
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 from affidavit.apps import places
+from affidavit.capture.hooks.losses import count_lost, take_room
+from affidavit.capture.hooks.own_calls import MARK, name_run
 from affidavit.capture.hooks.spool import Spool
 
 CLIENTS: Final = ("claude-code",)
@@ -64,14 +67,31 @@ def take(words: list[str]) -> int:
     }
     if len(body) > EVENT_BYTES_MAX:
         body = b"too large"
-    spool.put(json.dumps(about).encode(), body)
+    try:
+        spool.put(json.dumps(about).encode(), body)
+    except OSError:
+        count_lost(spool.folder, time.time_ns() // 1_000_000)
+        raise
+    with contextlib.suppress(OSError):
+        take_room(spool.folder)
     # A ledger of another user cannot be read here: there is nothing to judge a gate by.
-    if "--gate" in words and goal.module == _BRINGS and any(name in body for name in _GATED):
+    is_ours = goal.module == _BRINGS
+    if "--gate" in words and is_ours and any(name in body for name in _GATED):
         return _pass_gate(goal, body)
     start_drain(goal)
+    if is_ours and MARK in body and b'"PreToolUse"' in body:
+        _name_run(spool, body)
     if any(name in body for name in _CHOSEN):
         _nudge(spool, body)
     return 0
+
+
+def _name_run(spool: Spool, body: bytes) -> None:
+    """Our own server is about to be called: it is to know by which run."""
+    says = json.loads(body)
+    run, call_id = says.get("session_id"), says.get("tool_use_id")
+    if isinstance(run, str) and isinstance(call_id, str):
+        name_run(spool.folder, call_id, run)
 
 
 def _nudge(spool: Spool, body: bytes) -> None:

@@ -7,6 +7,7 @@ It waits a little for more before it ends, so that a busy agent does not start o
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -29,13 +30,18 @@ def drain(ledger: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0
         from affidavit.capture.hooks.drain import Drain  # noqa: PLC0415
         from affidavit.core.entry import Source  # noqa: PLC0415
 
-        source = Source("claimed", "claude-code", "hook")
+        sources = {
+            "hook": Source("claimed", "claude-code", "hook"),
+            "proxy": Source("claimed", "affidavit-proxy", "proxy"),
+        }
         warnings.simplefilter("ignore", RuntimeWarning)
         bringing = Drain(
             spool,
-            lambda root: wiring.open_ledger(ledger, source=source, project_root=root or None),
+            lambda root, channel: wiring.open_ledger(
+                ledger, source=sources[channel], project_root=root or None
+            ),
         )
-        with wiring.open_ledger(ledger, source=source, signs_at_close=True):
+        with wiring.open_ledger(ledger, source=sources["hook"], signs_at_close=True):
             done = bringing.run()
             until = time.monotonic() + linger_s
             while time.monotonic() < until:
@@ -47,7 +53,8 @@ def drain(ledger: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0
 
 def main(ledger: str) -> None:
     """Empty the spool of a ledger, and look again: an event may have come at the last moment."""
-    os.setsid()
+    with contextlib.suppress(PermissionError):  # it leads a session already
+        os.setsid()
     spool = open_spool(ledger)
     try:
         while drain(ledger, spool, linger_s=LINGER_S) is not None and spool.names():

@@ -8,6 +8,7 @@ everything waits for the next hook. Loads nothing but the interpreter's own modu
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -16,13 +17,16 @@ from typing import Final
 
 from affidavit.apps.hook import find_goal
 from affidavit.apps.hook_drain import LINGER_S, LOOK_S
-from affidavit.capture.hooks.spool import Spool
+from affidavit.capture.hooks.losses import find_lost, settle_lost
+from affidavit.capture.hooks.spool import Spool, fresh_name
 
 LENGTH_BYTES: Final = 4
 KEPT: Final = b"+"
 REFUSED: Final = b"-"
 # What a server is sent for an event whose writer was killed: no event, so that it counts it.
 HALF_WRITTEN: Final = b"half-written"
+# And for what hooks here could not keep: how many events, and between which times.
+LOST: Final = b"lost"
 _PATIENCE_S: Final = 30.0
 _PROBE: Final = b"AffidavitProbe"
 
@@ -43,14 +47,18 @@ def send(path: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0.0)
 
 def _send_waiting(path: str, spool: Spool) -> int:
     lost = [name.partition(".")[0] for name in spool.take_unfinished(time.time())]
-    names = spool.names()
-    if not names and not lost:
+    names, unkept = spool.names(), find_lost(spool.folder)
+    if not names and not lost and unkept is None:
         return 0
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_PATIENCE_S)
         connection.connect(path)
         for name in lost:
             _post(connection, name, b"{}", HALF_WRITTEN)
+        if unkept is not None:
+            said = b"%s %d %d %d" % (LOST, *unkept)
+            if _post(connection, fresh_name(), b"{}", said):
+                settle_lost(spool.folder, unkept)
         for name in names:
             head, event = spool.read(name)
             if _post(connection, name, head, event):
@@ -78,7 +86,8 @@ def _post(connection: socket.socket, name: str, head: bytes, event: bytes) -> bo
 
 def main(path: str) -> None:
     """Empty the spool of a socket, and look again: an event may have come at the last moment."""
-    os.setsid()
+    with contextlib.suppress(PermissionError):  # it leads a session already
+        os.setsid()
     spool = find_goal(["--to", path]).spool
     try:
         while send(path, spool, linger_s=LINGER_S) is not None and spool.names():

@@ -23,10 +23,11 @@ from typing import Final, Self
 from affidavit.apps import wiring
 from affidavit.apps.beside import Beside
 from affidavit.apps.hook import EVENT_BYTES_MAX, open_spool
-from affidavit.apps.hook_sending import KEPT, LENGTH_BYTES, REFUSED
+from affidavit.apps.hook_sending import KEPT, LENGTH_BYTES, LOST, REFUSED
 from affidavit.apps.peers import PeerServer, receive_exactly
 from affidavit.capture.claude_names import SOURCE
 from affidavit.capture.hooks.drain import Drain
+from affidavit.capture.hooks.losses import count_lost, find_lost, take_room
 from affidavit.capture.hooks.spool import Spool
 from affidavit.core.entry import Source
 from affidavit.errors import AffidavitError
@@ -39,6 +40,7 @@ _FILE_BYTES: Final = 4_096
 _PATIENCE_S: Final = 30.0
 _RETRY_S: Final = 5.0
 _NAME = re.compile(rb"[0-9]{20}-[0-9]{1,10}-[0-9a-f]{8}\Z")
+_LOST = re.compile(LOST + rb" ([0-9]{1,9}) ([0-9]{1,13}) ([0-9]{1,13})\Z")
 
 
 class HooksReceived(Beside):
@@ -78,7 +80,10 @@ class HooksReceived(Beside):
             name, _, rest = message.partition(b"\n")
             head, _, event = rest.partition(b"\n")
             if _NAME.match(name) and len(head) <= _HEAD_BYTES_MAX:
-                spool.keep(name.decode(), head, event)
+                if lost := _LOST.match(event):
+                    _count(spool, *map(int, lost.groups()))
+                else:
+                    spool.keep(name.decode(), head, event)
                 size += len(message) + _FILE_BYTES
                 self._came.set()
                 answer = KEPT
@@ -105,16 +110,28 @@ class HooksReceived(Beside):
         return done
 
     def _record(self, uid: int, spool: Spool) -> None:
-        source = Source("os", f"{SOURCE}@{_user(uid)}", "hook")
+        user = _user(uid)
+        sources = {
+            "hook": Source("os", f"{SOURCE}@{user}", "hook"),
+            "proxy": Source("os", f"affidavit-proxy@{user}", "proxy"),
+        }
         with spool.hold(_RETRY_S) as mine, warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            if mine and spool.names():
+            if mine and (spool.names() or find_lost(spool.folder)):
                 Drain(
                     spool,
-                    lambda root: wiring.open_ledger(
-                        self._ledger, source=source, project_root=root or None
+                    lambda root, channel: wiring.open_ledger(
+                        self._ledger, source=sources[channel], project_root=root or None
                     ),
                 ).run()
+
+
+def _count(spool: Spool, events: int, from_ms: int, to_ms: int) -> None:
+    """What a user's hooks could not keep; the next that empties the spool makes it an entry."""
+    spool.folder.mkdir(0o700, parents=True, exist_ok=True)
+    take_room(spool.folder)
+    count_lost(spool.folder, from_ms, events)
+    count_lost(spool.folder, to_ms, 0)
 
 
 def _spool_of(ledger: str, uid: int) -> Spool:

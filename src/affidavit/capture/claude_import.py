@@ -10,13 +10,15 @@ Facts go in by the batch, each batch one transaction that holds the lock for a m
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from affidavit.capture.claude_names import OWN_TOOLS, SOURCE, VENDOR, request_id_of
 from affidavit.capture.claude_transcripts import Answered, Asked, Said, Told
+from affidavit.capture.edits import EDITING, propose, settle
 from affidavit.core.entry import Source
 from affidavit.core.lifecycle import ORPHANED
 from affidavit.core.redact import redact_text
@@ -208,6 +210,7 @@ class _Unit:
         request_id = request_id_of(fact.call_id)
         if tx.get_tool_call(request_id, fact.call_id) is not None:
             return "known"
+        session_id = self._enter(tx, told, fact.model)
         tx.request_tool_call(
             request_id,
             fact.call_id,
@@ -215,10 +218,12 @@ class _Unit:
             tool_name=fact.tool,
             arguments=fact.arguments,
             started_at_ms=told.origin.at_ms,
-            session_id=self._enter(tx, told, fact.model),
+            session_id=session_id,
             actor=fact.thread or SOURCE,
             model=fact.model,
         )
+        if fact.tool in EDITING:
+            propose(tx, request_id, fact.tool, _value_of(fact.arguments), session_id)
         return "calls"
 
     def _answer(self, tx: Ledger, told: Told, fact: Answered) -> str:
@@ -231,16 +236,19 @@ class _Unit:
         request, done = pair
         if done is not None and (done.error_kind != ORPHANED or done.late is not None):
             return "known"
+        kind = None if fact.error is None else "tool_error"
         if fact.error is not None and fact.error.startswith(_DENIED):
-            tx.decide_call(*name, "denied", "user")
+            kind = "denied"
+            tx.decide_call(*name, kind, "user")
         tx.finish_tool_call(
             *name,
             "completed" if fact.error is None else "failed",
             outcome=fact.outcome,
-            error_kind=None if fact.error is None else "tool_error",
+            error_kind=kind,
             error_msg=fact.error,
             ended_at_ms=told.origin.at_ms,
         )
+        settle(tx, name[0], SOURCE, told.origin.at_ms, kind)
         self._count(told, request.session_id)
         return "results"
 
@@ -267,6 +275,10 @@ class _Unit:
     def _count(self, told: Told, session_id: str | None) -> None:
         if told.origin.session is not None and session_id is not None:
             self.added.setdefault(told.origin.session, Counter())[session_id] += 1
+
+
+def _value_of(arguments: Any) -> Any:
+    return json.loads(arguments) if isinstance(arguments, str) else arguments
 
 
 def _actor(fact: Said) -> str | None:

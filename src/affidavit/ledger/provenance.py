@@ -24,6 +24,7 @@ from affidavit.ledger.results import LogEntry, Result
 from affidavit.ledger.stories import Basis, basis_of
 from affidavit.ledger.versions import PROPOSALS
 
+_NOT_DONE: Final = frozenset(("denied", "failed", "reverted"))
 _DECISION_BYTES_MAX: Final = 4_000
 # How many sessions back a decision is looked for.
 _SESSIONS_MAX: Final = 50
@@ -57,7 +58,10 @@ def trace_file(reader: Reader, wanted: TraceFile, root: str) -> list[Trace]:
             continue
         for change in find_changes(texts):
             if _is_same_file(change.path, wanted.path, root) and _wrote(change, wanted.line):
-                found[request_id] = _trace(reader, entry, change)
+                trace = _trace(reader, entry, change)
+                # What was not carried out made no line, whatever it says.
+                if wanted.line is None or trace.status not in _NOT_DONE:
+                    found[request_id] = trace
                 break
         if len(found) == wanted.limit:
             break

@@ -9,7 +9,7 @@ was seen since the last edit.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec.structs import replace
@@ -35,10 +35,14 @@ _COMMAND_BYTES_MAX: Final = 20_000
 # How many entries before a claim are looked at; a run further back is none for it.
 _LOOK_BACK_MAX: Final = 5_000
 _ORPHAN_AFTER_MS: Final = 3_600_000
+_DIGEST_BYTES_MAX: Final = 100
 
 
 class Mark(Result, frozen=True):
-    """What to doubt about a step: `unproven` or `dead`, and why; `about` is an entry behind it."""
+    """What to doubt about a step: `unproven`, `dead` or `disputed`, and why.
+
+    `about` is an entry behind it.
+    """
 
     code: str
     said: str
@@ -46,7 +50,10 @@ class Mark(Result, frozen=True):
 
 
 class ToldCall(Result, frozen=True):
-    """A tool call as its story tells it; without `end` nobody has finished it."""
+    """A tool call as its story tells it; without `end` nobody has finished it.
+
+    `sources` says which channels saw it, the first first: each left its version of the request.
+    """
 
     tool_name: str
     state: CallState
@@ -55,6 +62,7 @@ class ToldCall(Result, frozen=True):
     latency_ms: int | None
     error_kind: str | None
     end: LogEntry | None
+    sources: tuple[str, ...] = ()
 
 
 _NOTHING: Final = Mark("unproven", "says tests pass: no run of tests is recorded before")
@@ -63,7 +71,7 @@ _UNKEPT: Final = Mark("unproven", "says tests pass: what commands ran before is 
 
 
 class Step(Result, frozen=True):
-    """One entry of a story; the end of a call is `told_at` the index of its request too.
+    """One entry of a story; what else is said of a call is `told_at` the index of its request too.
 
     `when_us` is when it happened as far as anybody says: an import tells of an earlier time.
     """
@@ -118,12 +126,54 @@ class _Teller:
         entry = read_entry(self._reader, self._indices[place], text_bytes_max)
         known = entry, basis_of(entry.kind, entry.body, entry.via), _when(entry)
         if entry.kind == "tool_call.requested":
-            call = self._call(entry, text_bytes_max)
-            return Step(*known, call, marks=_doubts_of_call(call))
+            return self._asked(entry, known, text_bytes_max)
         if entry.kind in _ENDS:
             return Step(*known, told_at=self._request_of(entry))
         claim = self._doubt_claim(place, entry)
         return Step(*known, marks=() if claim is None else (claim,))
+
+    def _asked(
+        self, entry: LogEntry, known: tuple[LogEntry, Basis | None, int | None], text_bytes_max: int
+    ) -> Step:
+        """A call; who sees it after others adds a source to it."""
+        seen = self._sightings(entry.body)
+        first = self._place_of(seen)
+        if first not in (None, entry.index) and seen.get(entry.index) != seen.get(first):
+            return Step(*known, told_at=first)
+        sources = tuple(dict.fromkeys(seen.values()))
+        call = replace(self._call(entry, text_bytes_max), sources=sources)
+        return Step(*known, call, marks=(*_doubts_of_call(call), *self._disputes(seen)))
+
+    def _sightings(self, body: Mapping[str, Any]) -> dict[int, str]:
+        """The requests of a call that can be read, the oldest first, and how each came in."""
+        found = ((index, self._read(index)) for index in self._reader.call_requests(*_name(body)))
+        return {index: entry.src.via for index, entry in found if entry is not None}
+
+    def _place_of(self, seen: Mapping[int, str]) -> int | None:
+        """Where in this session a call stands: the newest version of who saw it first."""
+        first = next(iter(seen.values()), None)
+        return max((index for index in self._here(seen) if seen[index] == first), default=None)
+
+    def _here(self, wanted: Iterable[int]) -> Iterator[int]:
+        for index in wanted:
+            place = bisect_left(self._indices, index)
+            if place < len(self._indices) and self._indices[place] == index:
+                yield index
+
+    def _disputes(self, seen: Mapping[int, str]) -> tuple[Mark, ...]:
+        """Whether those who saw a call saw other arguments."""
+        newest = {via: index for index, via in seen.items()}
+        if len(newest) < 2:
+            return ()
+        texts = (
+            self._reader.texts(index, "tool_call.requested", _DIGEST_BYTES_MAX)
+            for index in newest.values()
+        )
+        digests = {raw for told in texts if (raw := told.get("args_sha256"))}
+        if len(digests) < 2:
+            return ()
+        said = f"{' and '.join(newest)} saw other arguments"
+        return (Mark("disputed", said, max(newest.values())),)
 
     def _call(self, asked: LogEntry, text_bytes_max: int) -> ToldCall:
         found = self._reader.call_ends(*_name(asked.body))
@@ -149,12 +199,7 @@ class _Teller:
 
     def _request_of(self, end: LogEntry) -> int | None:
         """Where in this session the call was asked for."""
-        request = self._reader.call_request(*_name(end.body))
-        if request is None:
-            return None
-        place = bisect_left(self._indices, request)
-        is_here = place < len(self._indices) and self._indices[place] == request
-        return request if is_here else None
+        return self._place_of(self._sightings(end.body))
 
     def _doubt_claim(self, place: int, entry: LogEntry) -> Mark | None:
         """What to say of a claim that tests pass; None where it is none, or a run was seen."""

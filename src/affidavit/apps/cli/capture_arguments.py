@@ -12,8 +12,8 @@ MCP_URL = "http://127.0.0.1:8470/mcp"
 
 
 def add_capture(commands: Commands) -> None:
-    """`affidavit connect`, `disconnect`, `hook` and `coverage`."""
-    for add in (_add_connect, _add_disconnect, _add_hook, _add_coverage):
+    """`affidavit connect`, `disconnect`, `hook`, `proxy` and `coverage`."""
+    for add in (_add_connect, _add_disconnect, _add_hook, _add_proxy, _add_coverage):
         add(commands)
 
 
@@ -88,6 +88,27 @@ def _add_coverage(commands: Commands) -> None:
         "Tells that nothing happened from that nothing was recorded.",
     )
     parser.add_argument("session", metavar="SESSION", help="the session's id")
+
+
+def _add_proxy(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "proxy",
+        "proxy:proxy",
+        "stand between an MCP client and a server, and record the tool calls",
+        "Put `affidavit proxy --` before the server's command where a client is configured. Every "
+        "byte passes as it is and before it is recorded. A call that Claude Code's hooks tell of "
+        "too is one call, seen by both.",
+    )
+    parser.add_argument(
+        "--name", help="what the server is called; the client's name for it is best"
+    )
+    parser.add_argument(
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="-- COMMAND",
+        help="the server, as it is started",
+    )
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,7 +12,14 @@ from affidavit.apps.cli.capture_arguments import MCP_URL
 from affidavit.apps.cli.opening import create, is_new, ledger_path, open_for_writing
 from affidavit.apps.cli.render import Answer
 from affidavit.apps.connecting import files
-from affidavit.apps.connecting.claude_code import Place, Wanted, find_places
+from affidavit.apps.connecting.claude_code import (
+    LENIENT_SINCE,
+    Place,
+    Wanted,
+    find_places,
+    is_strict,
+)
+from affidavit.apps.connecting.claude_version import find_version, write_version
 from affidavit.apps.connecting.files import Change
 from affidavit.apps.plain import one_line
 from affidavit.errors import invalid
@@ -30,7 +37,8 @@ _NO_SERVER = "note: the MCP server's part is missing: pip install 'affidavit[ser
 def connect(args: argparse.Namespace) -> Answer:
     """Have Claude Code tell what it does; says what changes, and what will be stored."""
     found, named = _places(args), getattr(args, "ledger", None)
-    wanted = Wanted(ledger_path(args) if named is not None else None, args.gate)
+    version = find_version()
+    wanted = Wanted(ledger_path(args) if named is not None else None, args.gate, version=version)
     if args.to is not None or args.url is not None:
         wanted = _of_another(args, wanted)
     changes = files.plan_connecting(found, wanted)
@@ -43,9 +51,27 @@ def connect(args: argparse.Namespace) -> Answer:
         lines.append(f"What is stored, whoever serves {one_line(wanted.to)} decides.")
         return Answer(_told(changes, dry_run=args.dry_run), lines)
     lines.append(f"From now on {_STORED[payloads]}; {_REFUSE}.")
+    lines += _doubts(version)
+    told = {**_told(changes, dry_run=args.dry_run), "payloads": payloads}
+    told["client_version"] = None if version is None else write_version(version)
+    return Answer(told, lines)
+
+
+def _doubts(version: tuple[int, ...] | None) -> Iterator[str]:
+    """What will not work, or may not."""
+    needed = write_version(LENIENT_SINCE)
+    if version is None:
+        yield (
+            f"note: no `claude` was found to ask for its version; before {needed} Claude Code "
+            "ignores settings that name events it does not know, and nothing would be recorded"
+        )
+    elif is_strict(version):
+        yield (
+            f"note: Claude Code {write_version(version)} knows few events: failures, refusals and "
+            f"compaction's end stay unseen. Update it to {needed} or newer, then connect again"
+        )
     if find_spec("mcp") is None:
-        lines.append(_NO_SERVER)
-    return Answer({**_told(changes, dry_run=args.dry_run), "payloads": payloads}, lines)
+        yield _NO_SERVER
 
 
 def _of_another(args: argparse.Namespace, wanted: Wanted) -> Wanted:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from affidavit.apps.cli.opening import open_for_reading
 from affidavit.apps.cli.render import Answer, count, fields
+from affidavit.core.lifecycle import ORPHANED
 from affidavit.core.moment import render_time
 from affidavit.errors import InputError
 from affidavit.ledger.captures import Capture, Dropped
@@ -17,6 +18,8 @@ from affidavit.ledger.results import Session
 
 # Channels that see what happens; what else comes in was told by somebody.
 SEEING: Final = ("hook", "proxy", "otlp", "import")
+# What says how a call ended; that one was given up does not.
+_ENDS: Final = frozenset(("tool_call.completed", "tool_call.failed", "tool_call.late"))
 _US_PER_MS: Final = 1_000
 _PAGE: Final = 1_000
 
@@ -54,6 +57,7 @@ def _cover(ledger: Ledger, session: Session) -> dict[str, Any]:
         "not_on": [channel for channel in SEEING if channel not in known],
         "dropped": [lost.to_dict() for lost in dropped],
         "tool_calls": calls["requested"],
+        "tool_calls_seen_twice": calls["twice"],
         "unfinished_tool_calls": calls["requested"] - calls["finished"],
     }
 
@@ -61,7 +65,7 @@ def _cover(ledger: Ledger, session: Session) -> dict[str, Any]:
 def _count(ledger: Ledger, session_id: str) -> tuple[Counter[str], int, Counter[str]]:
     """Facts by how they came in, the time of the newest, and tool calls."""
     facts: Counter[str] = Counter()
-    asked: set[str] = set()
+    asked: dict[str, set[str]] = {}
     finished: set[str] = set()
     last_us, after = 0, None
     while page := ledger.list_entries(
@@ -72,11 +76,13 @@ def _count(ledger: Ledger, session_id: str) -> tuple[Counter[str], int, Counter[
             last_us = entry.at or last_us
             key = f"{entry.body.get('request_id')} {entry.body.get('call_id')}"
             if entry.kind == "tool_call.requested":
-                asked.add(key)
-            elif entry.kind in ("tool_call.completed", "tool_call.failed"):
+                asked.setdefault(key, set()).add(entry.via or "unreadable")
+            elif entry.kind in _ENDS and entry.body.get("error_kind") != ORPHANED:
                 finished.add(key)
         after = page[-1].index
-    return facts, last_us, Counter(requested=len(asked), finished=len(asked & finished))
+    twice = sum(len(vias) > 1 for vias in asked.values())
+    ended = len(asked.keys() & finished)
+    return facts, last_us, Counter(requested=len(asked), finished=ended, twice=twice)
 
 
 def _is_within(lost: Dropped, session: Session, last_us: int) -> bool:
@@ -124,6 +130,8 @@ def _show(told: dict[str, Any]) -> Iterator[str]:
         pairs.append(("not on", f"{silent}: what only these see was not recorded"))
     calls = count(told["unfinished_tool_calls"], "tool call")
     pairs.append(("no end", f"{calls} of {told['tool_calls']:,}"))
+    if told["tool_calls_seen_twice"]:
+        pairs.append(("seen twice", f"{count(told['tool_calls_seen_twice'], 'tool call')}"))
     for lost in told["dropped"]:
         times = f"{render_time(lost['from_ms'] * 1_000)} to {render_time(lost['to_ms'] * 1_000)}"
         what = count(lost["count"], "event")

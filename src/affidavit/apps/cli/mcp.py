@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from contextlib import ExitStack
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
-from affidavit.apps.cli.opening import keep_signed, open_for_serving
+from affidavit.apps.cli.opening import keep_signed, ledger_path, open_for_serving
 from affidavit.apps.cli.render import show_error
 from affidavit.apps.cli.serve import check_extra
 from affidavit.errors import CODES, AffidavitError
@@ -30,7 +32,7 @@ def mcp(args: argparse.Namespace) -> NoReturn:
     except AffidavitError as error:
         show_error(error, as_json=False)
         sys.exit(_CANNOT_OPEN)
-    service = Service(ledger, mode=args.mode, tools=args.tools, bind_auto=args.bind == "auto")
+    service = Service(ledger, mode=args.mode, tools=args.tools, **_binding(args))
     from affidavit.apps.mcp.stdio import run  # noqa: PLC0415 - the SDK takes a second to load
 
     with ExitStack() as stack:
@@ -38,3 +40,15 @@ def mcp(args: argparse.Namespace) -> NoReturn:
         stack.enter_context(keep_signed(args, ledger))
         run(service, stack.close)
     sys.exit(0)
+
+
+def _binding(args: argparse.Namespace) -> dict[str, Any]:
+    """What the server may fill in: from its connection, and from the run that started it."""
+    if args.bind != "auto":
+        return {}
+    from affidavit.apps.hook import open_spool  # noqa: PLC0415 - after parsing
+    from affidavit.apps.mcp.run_of_client import ENVIRONMENT, RunOfClient  # noqa: PLC0415
+
+    project = os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())
+    spool = open_spool(ledger_path(args)).folder
+    return {"bind_auto": True, "run": RunOfClient(os.environ.get(ENVIRONMENT), spool, project)}

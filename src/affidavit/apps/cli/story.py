@@ -91,7 +91,7 @@ def _print_plain(session: Session, steps: Iterator[Step], *, full: bool) -> None
 
 
 def _tell(step: Step, *, full: bool) -> Iterator[str]:
-    card = card_of(step.entry, {})
+    card = card_of(step.entry, {}, step)
     what = _call_title(step.call) if step.call else card.title
     who = f"  {one_line(card.who)}" if card.who else ""
     via = f" ({one_line(card.via)})" if card.via else ""
@@ -150,7 +150,7 @@ def tell_change(change: Change, lines_max: int | None) -> Iterator[str]:
     yield f"    {one_line(change.path or '(a file)')}"
     lines = change.lines if lines_max is None else _without_same(change.lines)
     for sign, line in lines[:lines_max]:
-        yield f"      {sign}{one_line(line)}".rstrip()
+        yield f"      {'' if sign == '@' else sign}{one_line(line)}".rstrip()
     if lines_max is not None and len(lines) > lines_max:
         yield f"      ... {count(len(lines) - lines_max, 'line')} more"
 

@@ -21,24 +21,51 @@ from typing import Any, Final, NamedTuple
 
 from affidavit.errors import InputError
 
-# WorktreeCreate is not among them: a hook of it takes the place of what Claude Code does itself.
+# Not among them: WorktreeCreate, whose hook takes the place of what Claude Code does itself;
+# MessageDisplay, which holds up every second of what is shown; FileChanged, which needs file names.
 EVENTS: Final = (
     "SessionStart",
+    "Setup",
+    "InstructionsLoaded",
+    "ConfigChange",
+    "CwdChanged",
     "UserPromptSubmit",
+    "UserPromptExpansion",
     "PreToolUse",
     "PermissionRequest",
     "PermissionDenied",
     "PostToolUse",
     "PostToolUseFailure",
+    "PostToolBatch",
     "Notification",
+    "Elicitation",
+    "ElicitationResult",
     "SubagentStart",
     "SubagentStop",
+    "TaskCreated",
     "TaskCompleted",
+    "TeammateIdle",
+    "WorktreeRemove",
     "PreCompact",
     "PostCompact",
     "Stop",
     "StopFailure",
     "SessionEnd",
+)
+# Claude Code before this version ignores all settings that name an event it does not know.
+LENIENT_SINCE: Final = (2, 1, 101)
+_KNOWN_BEFORE: Final = frozenset(
+    (
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "Notification",
+        "SubagentStop",
+        "PreCompact",
+        "Stop",
+        "SessionEnd",
+    )
 )
 _OF_TOOLS: Final = frozenset(
     ("PreToolUse", "PermissionRequest", "PermissionDenied", "PostToolUse", "PostToolUseFailure")
@@ -66,6 +93,19 @@ class Wanted(NamedTuple):
     # Where the ledger is another user's: the socket for hooks, and the address of its MCP endpoint.
     to: str | None = None
     url: str = ""
+    version: tuple[int, ...] | None = None
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The events this version can be asked for."""
+        if not is_strict(self.version):
+            return EVENTS
+        return tuple(name for name in EVENTS if name in _KNOWN_BEFORE)
+
+
+def is_strict(version: tuple[int, ...] | None) -> bool:
+    """Whether a version is known to ignore settings in which an event is new to it."""
+    return version is not None and version < LENIENT_SINCE
 
 
 class Place(NamedTuple):
@@ -110,10 +150,31 @@ def find_command(settings: str) -> str | None:
     return next((text for text in found if isinstance(text, str) and _OURS.search(text)), None)
 
 
+def find_server(servers: str) -> list[str] | str | None:
+    """How our MCP server is started, or its address; None where the text names none."""
+    known = _read(servers).get("mcpServers")
+    ours = known.get(_SERVER) if isinstance(known, dict) else None
+    if not isinstance(ours, dict):
+        return None
+    if isinstance(url := ours.get("url"), str):
+        return url
+    words = [ours.get("command"), *(ours.get("args") or ())]
+    return [str(word) for word in words] if "affidavit" in words else None
+
+
+def find_newer_events(settings: str) -> list[str]:
+    """Events at which our hook runs and that a strict version may not know."""
+    hooks = _read(settings).get("hooks", {})
+    if not _is_hooks(hooks):
+        return []
+    ours = (name for name, groups in hooks.items() if any(map(_is_ours, groups)))
+    return sorted(name for name in ours if name not in _KNOWN_BEFORE)
+
+
 def _add_hooks(text: str, wanted: Wanted) -> str:
     settings = _without_hooks(_read(text))
     hooks = settings.setdefault("hooks", {})
-    for name in EVENTS:
+    for name in wanted.events:
         command = hook_command(wanted)
         if wanted.gate and name in _GATED:
             command += " --gate"
@@ -155,9 +216,17 @@ def _is_hooks(hooks: Any) -> bool:
     )
 
 
+def _ours(group: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in group.get("hooks", []) if _OURS.search(str(one.get("command")))]
+
+
+def _is_ours(group: dict[str, Any]) -> bool:
+    return bool(_ours(group))
+
+
 def _without_ours(group: dict[str, Any]) -> dict[str, Any] | None:
     """A group without our hook; None where nothing else was in it."""
-    own = [one for one in group.get("hooks", []) if _OURS.search(str(one.get("command")))]
+    own = _ours(group)
     if not own:
         return group
     left = [one for one in group["hooks"] if one not in own]

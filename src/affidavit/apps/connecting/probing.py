@@ -1,4 +1,7 @@
-"""Whether events get through: one is sent by the command that the client would run."""
+"""Whether events get through: one is sent by the command that the client would run.
+
+The agent's own way in, the MCP server, is tried too.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,14 @@ import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from affidavit.apps.connecting.claude_code import find_command, find_places
+from affidavit.apps.connecting.claude_code import (
+    find_command,
+    find_newer_events,
+    find_places,
+    is_strict,
+)
+from affidavit.apps.connecting.claude_version import find_version, write_version
+from affidavit.apps.connecting.probing_server import find_server_trouble
 from affidavit.apps.hook import find_goal, open_spool
 from affidavit.capture.hooks.facts import PROBE
 from affidavit.capture.hooks.spool import Spool
@@ -43,6 +53,10 @@ def probe(ledger: str) -> Probed:
         if (trouble := _send(command, goal.spool)) is not None:
             hint = "Connect again: `affidavit connect claude-code`."
             return Probed("", f"{trouble} (`{command}`)", hint, is_broken=True)
+    if (strict := _find_strict()) is not None:
+        return strict
+    if commands and (unheard := _find_server_trouble()) is not None:
+        return unheard
     for spool in spools.values():
         if refused := spool.refused():
             said = f"{len(refused)} events were laid aside, the newest: {spool.last_note()}"
@@ -50,7 +64,34 @@ def probe(ledger: str) -> Probed:
             return Probed("", said, hint)
     if not commands:
         return Probed("no client is connected (`affidavit connect claude-code`)")
-    return Probed("Claude Code is connected; an event went the whole way")
+    return Probed("Claude Code is connected; an event went the whole way, the MCP server answers")
+
+
+def _find_strict() -> Probed | None:
+    """Whether the client is one that ignores settings for the events we asked for."""
+    version = find_version()
+    if version is None or not is_strict(version):
+        return None
+    for path in _settings():
+        try:
+            newer = find_newer_events(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            continue
+        if newer:
+            said = f"Claude Code {write_version(version)} may ignore all of {path}"
+            why = f"it names events that are newer ({', '.join(newer[:3])}, ...)"
+            hint = "Update Claude Code, or connect again: `affidavit connect claude-code`."
+            return Probed("", f"{said}: {why}", hint, is_broken=True)
+    return None
+
+
+def _find_server_trouble() -> Probed | None:
+    try:
+        said = find_server_trouble([find_places(where)[1].path for where in (None, Path.cwd())])
+    except AffidavitError as error:
+        return Probed("", error.message, error.hint)
+    hint = "Connect again: `affidavit connect claude-code`."
+    return None if said is None else Probed("", said, hint, is_broken=True)
 
 
 def goes_elsewhere() -> bool:

@@ -191,9 +191,18 @@ def _retract(ledger: Ledger, given: RetractTurn, request: Request) -> Retracted:
 def _writes(
     name: str, title: str, description: str, given: type[Struct], answer: type[Struct], run: Run
 ) -> Tool:
-    binds = ("session_id",) if "session_id" in given.__struct_fields__ else ()
+    joins = "session_id" in given.__struct_fields__
     return Tool(
-        name, title, description, given, answer, run, repeatable=True, core=False, binds=binds
+        name,
+        title,
+        description,
+        given,
+        answer,
+        run,
+        repeatable=True,
+        core=False,
+        binds=("session_id",) if joins else (),
+        joins=joins,
     )
 
 

@@ -25,6 +25,7 @@ from mcp_types import (
 from affidavit import __version__
 from affidavit.apps.mcp.envelope import Answer
 from affidavit.apps.mcp.resources import HEALTH, TEMPLATES, read_resource
+from affidavit.apps.mcp.run_of_client import CALL_ID
 from affidavit.apps.mcp.schemas import input_schema, output_schema
 from affidavit.apps.mcp.service import Peer, Service
 from affidavit.apps.mcp.texts import (
@@ -77,14 +78,16 @@ class Handlers:
                     self._service.refuse_unknown, params.name, given, _client(ctx)
                 ),
             )
-        key: Any = dict(ctx.meta or {}).get(IDEMPOTENCY_KEY)
+        meta: dict[str, Any] = dict(ctx.meta or {})
+        call_id = meta.get(CALL_ID)
         answer = await anyio.to_thread.run_sync(
             lambda: self._service.call(
                 tool,
                 given,
                 client=_client(ctx),
                 peer=self._peer(ctx),
-                idempotency_key=key,
+                idempotency_key=meta.get(IDEMPOTENCY_KEY),
+                call_id=call_id if isinstance(call_id, str) else None,
             )
         )
         return _result(answer)

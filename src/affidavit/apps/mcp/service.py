@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from affidavit.apps.mcp import envelope
 from affidavit.apps.mcp.observed_tools import OBSERVED_TOOLS
+from affidavit.apps.mcp.run_of_client import RunOfClient
 from affidavit.apps.mcp.server_tools import SERVER_TOOLS
 from affidavit.apps.mcp.task_tools import TASK_TOOLS
 from affidavit.apps.mcp.tools import Facts, Mode, Registry, Request, Tool, choose
@@ -47,11 +48,18 @@ class Service:
     """The tools of one ledger, ready to be called; calls may come from many threads."""
 
     def __init__(
-        self, ledger: Ledger, *, mode: Mode = "full", tools: str = "core", bind_auto: bool = False
+        self,
+        ledger: Ledger,
+        *,
+        mode: Mode = "full",
+        tools: str = "core",
+        bind_auto: bool = False,
+        run: RunOfClient | None = None,
     ) -> None:
         self.ledger = ledger
         self.tools: Registry = choose(TOOLS, mode, tools)
         self.bind_auto = bind_auto
+        self._run = run if mode == "full" else None
         self.facts = Facts(mode, time.monotonic())
 
     def call(
@@ -62,6 +70,7 @@ class Service:
         client: tuple[str, str] | None = None,
         peer: Peer | None = None,
         idempotency_key: str | None = None,
+        call_id: str | None = None,
     ) -> envelope.Answer:
         """Carry out one call; whatever happens, there is an answer."""
         caller = client_name(client)
@@ -69,6 +78,7 @@ class Service:
         request = Request(self.facts, caller, idempotency_key)
         try:
             ledger = self.ledger if tool.silent else self._acting(tool.name, given, caller)
+            arguments |= self._joined(tool, arguments, caller, call_id)
         except AffidavitError as error:
             return envelope.refusal(tool.name, arguments, error, inside=tool.refuses_inside)
         try:
@@ -131,6 +141,16 @@ class Service:
             if name not in filled and known[name] is not None:
                 filled[name] = known[name]
         return filled
+
+    def _joined(
+        self, tool: Tool, arguments: Mapping[str, Any], caller: str | None, call_id: str | None
+    ) -> dict[str, str]:
+        """The session of the client's run, for what names none."""
+        if self._run is None or not tool.joins or "session_id" in arguments:
+            return {}
+        plain = acting_for(self.ledger, Source("claimed" if caller else "none", caller, "mcp"))
+        found = self._run.session_for(plain, call_id)
+        return {} if found is None else {"session_id": found}
 
     def _link(self, tool: Tool, answer: envelope.Answer, peer: Peer | None) -> None:
         """Remember which session the connection is in."""

@@ -53,6 +53,8 @@ class Tool(NamedTuple):
     core: bool = True
     # Arguments the server fills in from the connection when it is told to.
     binds: tuple[str, ...] = ()
+    # What it records belongs into the session of the client's run, where it names none.
+    joins: bool = False
     # The state of a task that forbids the call is told inside the data.
     refuses_inside: bool = False
     # Its calls leave no entry, and it is there in every mode.

@@ -143,6 +143,7 @@ TRAIL_TOOLS: Final = (
         ThoughtRecord,
         writing(Ledger.record_thought),
         binds=("agent_id", "session_id"),
+        joins=True,
     ),
     Tool(
         "thought_record_list",

@@ -14,13 +14,17 @@ from contextlib import AbstractContextManager
 from itertools import groupby
 from typing import Any, Final
 
-from affidavit.capture.hooks.facts import CHANNEL, PROBE, Event, record
+from affidavit.capture.hooks.event import Event, name_of
+from affidavit.capture.hooks.facts import PROBE, record
+from affidavit.capture.hooks.losses import find_lost, settle_lost
+from affidavit.capture.hooks.runs import CHANNEL
 from affidavit.capture.hooks.spool import Spool
+from affidavit.capture.proxy import facts as proxy
 from affidavit.errors import AffidavitError, StoreError
 from affidavit.ledger.ledger import Ledger
 
-# From a project's root to its ledger.
-OpenLedger = Callable[[str], AbstractContextManager[Ledger]]
+# From a project's root to its ledger, for facts of a channel.
+OpenLedger = Callable[[str, str], AbstractContextManager[Ledger]]
 
 _STRETCH: Final = 32
 _STRETCH_BYTES_MAX: Final = 4_000_000
@@ -42,6 +46,10 @@ class Drain:
         lost = self._spool.take_unfinished(time.time())
         if lost:
             self._drop([int(name.split("-")[0]) // 1_000_000 for name in lost], "half-written")
+        if (unkept := find_lost(self._spool.folder)) is not None:
+            with self._open("", CHANNEL) as ledger:
+                ledger.note_dropped(CHANNEL, *unkept)
+            settle_lost(self._spool.folder, unkept)
         while names := self._spool.names():
             done += self._take(names)
         return done
@@ -55,8 +63,8 @@ class Drain:
                 events.append(event)
             if size > _STRETCH_BYTES_MAX:
                 break
-        for root, some in groupby(events, lambda event: event.root):
-            self._record(root, list(some))
+        for _, some in groupby(events, lambda event: (event.root, event.channel)):
+            self._record(list(some))
         return len(events)
 
     def _read(self, name: str) -> tuple[Event | None, int]:
@@ -71,43 +79,50 @@ class Drain:
             self._lay_aside(name, f"cannot be read: {error}")
             return None, 0
         at_ms = int(name.split("-", 1)[0]) // 1_000_000
-        event = Event(name, at_ms, str(about["root"]), says)
+        channel = proxy.CHANNEL if about.get("channel") == proxy.CHANNEL else CHANNEL
+        event = Event(name, at_ms, str(about["root"]), says, channel)
         self._remember(event, about["ppid"])
         return event, len(body)
 
-    def _record(self, root: str, events: list[Event]) -> None:
+    def _record(self, events: list[Event]) -> None:
         try:
-            self._unit(root, events)
+            self._unit(events)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - one bad event must not stop the others
             if len(events) > 1:
                 for event in events:
-                    self._record(root, [event])
+                    self._record([event])
             else:
-                self._lay_aside(events[0].id, f"{events[0].name}: {_said(error)}")
+                one = events[0]
+                self._lay_aside(one.id, f"{one.name}: {_said(error)}", one.channel)
 
-    def _unit(self, root: str, events: list[Event]) -> None:
-        with self._open(root) as ledger, ledger.transaction() as tx:
+    def _unit(self, events: list[Event]) -> None:
+        first = events[0]
+        with self._open(first.root, first.channel) as ledger, ledger.transaction() as tx:
             for event in events:
-                record(tx, event, self._find_cleared(event))
+                if event.channel == proxy.CHANNEL:
+                    proxy.record(tx, event)
+                else:
+                    record(tx, event, self._find_cleared(event))
         for event in events:
             if event.name == PROBE:
                 self._spool.answer(event.id)
         self._spool.remove([event.id for event in events])
 
-    def _lay_aside(self, name: str, why: str) -> None:
-        self._drop([int(name.split("-", 1)[0]) // 1_000_000], why)
+    def _lay_aside(self, name: str, why: str, channel: str = CHANNEL) -> None:
+        self._drop([int(name.split("-", 1)[0]) // 1_000_000], why, channel)
         self._spool.refuse(name)
 
-    def _drop(self, times_ms: list[int], why: str) -> None:
+    def _drop(self, times_ms: list[int], why: str, channel: str = CHANNEL) -> None:
         self._spool.note(f"{len(times_ms)} dropped, {why}")
-        with self._open("") as ledger:
-            ledger.note_dropped(CHANNEL, len(times_ms), min(times_ms), max(times_ms))
+        with self._open("", CHANNEL) as ledger:
+            ledger.note_dropped(channel, len(times_ms), min(times_ms), max(times_ms))
 
     def _remember(self, event: Event, ppid: Any) -> None:
         """`/clear` gives the run of a window a new id, and does not say which one it had."""
-        window = f"{ppid} {event.says.get('cwd')}"
+        asked = name_of(event.says.get("prompt_id"))  # both events of one `/clear` have the same
+        window = f"{ppid} {event.says.get('cwd')}" if asked is None else f"prompt {asked}"
         if event.name == "SessionEnd" and event.says.get("reason") == "clear" and event.run:
             known = self._cleared()
             known[window] = [event.run, event.at_ms]

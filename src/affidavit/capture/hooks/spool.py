@@ -6,6 +6,7 @@
 <folder>/hooks.log                     what went wrong
 <folder>/claims/                       when something was last done that is done seldom
 <folder>/answered                      the newest question whether events get through
+<folder>/lost                          how many events could not be kept (`losses`)
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ _OWNER_ONLY: Final = 0o600
 _FRESH: Final = ".part"
 
 
+def fresh_name() -> str:
+    """A name that no other event has, and that sorts behind those before."""
+    return f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(4).hex()}"
+
+
 class Spool:
     """One folder of events."""
 
@@ -35,7 +41,7 @@ class Spool:
 
     def put(self, head: bytes, event: bytes) -> str:
         """Keep an event; it is on disk when this returns."""
-        name = f"{time.time_ns():020d}-{os.getpid()}-{os.urandom(4).hex()}"
+        name = fresh_name()
         self.keep(name, head, event)
         return name
 
@@ -43,7 +49,12 @@ class Spool:
         """Keep an event that has its name already; doing it twice is doing it once."""
         fresh = self._events / f"{name}{_FRESH}"
         self._events.mkdir(0o700, parents=True, exist_ok=True)
-        _write(fresh, head + b"\n" + event)
+        try:
+            _write(fresh, head + b"\n" + event)
+        except OSError:
+            # Whoever called counts it as lost; a half of it would be counted again.
+            fresh.unlink(missing_ok=True)
+            raise
         fresh.rename(self._events / name)
         _sync(self._events)
 

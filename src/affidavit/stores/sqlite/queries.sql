@@ -251,6 +251,6 @@ SELECT max(last_index) FROM idempotency_keys;
 SELECT log_index FROM tool_calls
 WHERE request_id = ? AND call_id = ? AND status <> 'requested' ORDER BY at, log_index;
 
--- name: call_request
+-- name: call_requests
 SELECT log_index FROM tool_calls
-WHERE request_id = ? AND call_id = ? AND status = 'requested' ORDER BY at DESC, log_index DESC LIMIT 1;
+WHERE request_id = ? AND call_id = ? AND status = 'requested' ORDER BY at, log_index;

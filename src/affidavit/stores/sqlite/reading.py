@@ -178,10 +178,9 @@ class SqliteReader(Observations):
         """The entries that finished a tool call; a late result stands last."""
         return [index for (index,) in self._all("call_ends", request_id, call_id)]
 
-    def call_request(self, request_id: str, call_id: str) -> int | None:
-        """The entry that asked for a tool call, the newest where it was asked again."""
-        row = self._one("call_request", request_id, call_id)
-        return None if row is None else int(row[0])
+    def call_requests(self, request_id: str, call_id: str) -> list[int]:
+        """The entries that asked for a tool call, the oldest first: one for each who saw it."""
+        return [index for (index,) in self._all("call_requests", request_id, call_id)]
 
     def calls_behind(self, indices: Sequence[int]) -> list[int]:
         """The calls of a server that wrote any of these entries."""
