@@ -116,7 +116,12 @@ def test_each_list_walks_the_index_of_what_it_names(few, view, equal, index, pas
     sql, values = list_statement(listing(view, equal, **more), FEW if past else None)
     steps = [row[3] for row in few.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
     if past and "status" in equal:
-        index = index.replace("status", "time")  # that of states holds what is in force now
+        # What is in that state now, and what has left it since.
+        now, left = (step for step in steps if "INDEX" in step)
+        assert f"SEARCH {view.table} USING INDEX {index} (status=?" in now
+        left_index = index.replace("status", "left")
+        assert f"USING INDEX {left_index} (status=? AND superseded_by>?)" in left
+        return
     assert len(steps) == 1, steps
     assert f"USING INDEX {index}" in steps[0], steps
     assert equal == {} or past or "SEARCH" in steps[0]

@@ -120,32 +120,50 @@ class Observations(ABC):
 
 def list_statement(wanted: Listing, end: int | None) -> tuple[str, list[Any]]:
     """The statement of a list, and its values; `end` is the size of the log at its moment."""
-    where, values = ["superseded_by IS NULL"], []
-    if end is not None:
-        where = ["log_index < ?", "(superseded_by IS NULL OR superseded_by >= ?)"]
-        values += [end, end]
-    where += wanted.fixed
-    for column, value in wanted.equal.items():
-        where.append(f"{column} = ?")
-        values.append(value)
     time, tie = wanted.order
-    for column, comparison, value in (
-        (time, ">=", wanted.since_ms),
-        (time, "<", wanted.until_ms),
-    ):
-        if value is not None:
-            where.append(f"{column} {comparison} ?")
-            values.append(value)
-    if wanted.after is not None:
-        where.append(f"({time}, {tie}) {'<' if wanted.newest_first else '>'} (?, ?)")
-        values += wanted.after
     direction = "DESC" if wanted.newest_first else "ASC"
-    index = _index_of(wanted, past=end is not None)
-    sql = (
-        f"SELECT * FROM {wanted.view.table} INDEXED BY {index} WHERE {' AND '.join(where)}"
-        f" ORDER BY {time} {direction}, {tie} {direction} LIMIT ?"
-    )
+    parts, values = [], []
+    for index, in_force in _in_force(wanted, end):
+        conditions = [*in_force, *_wishes(wanted)]
+        where = " AND ".join((*wanted.fixed, *(condition for condition, _ in conditions)))
+        parts.append(f"SELECT * FROM {wanted.view.table}{index} WHERE {where}")
+        values += [value for _, given in conditions for value in given]
+    sql = " UNION ALL ".join(parts)
+    sql = f"{sql} ORDER BY {time} {direction}, {tie} {direction} LIMIT ?"
     return sql, [*values, wanted.limit]
+
+
+_Condition = tuple[str, tuple[Any, ...]]
+
+
+def _in_force(wanted: Listing, end: int | None) -> list[tuple[str, list[_Condition]]]:
+    """Where to look for what was in force, and how to tell; together they are all of it."""
+    index = _index_of(wanted)
+    hint = f" INDEXED BY {index}"
+    now: _Condition = ("superseded_by IS NULL", ())
+    if end is None:
+        return [(hint, [now])]
+    before: _Condition = ("log_index < ?", (end,))
+    if index not in _OF_STATES:
+        later: _Condition = ("(superseded_by IS NULL OR superseded_by >= ?)", (end,))
+        return [(hint, [before, later])]
+    # Not named, because a file that is older than the index may be open for reading only.
+    return [(hint, [before, now]), ("", [before, ("superseded_by >= ?", (end,))])]
+
+
+def _wishes(wanted: Listing) -> list[_Condition]:
+    """What a caller asks for besides."""
+    time, tie = wanted.order
+    wishes: list[_Condition] = [
+        (f"{column} = ?", (value,)) for column, value in wanted.equal.items()
+    ]
+    for comparison, value in ((">=", wanted.since_ms), ("<", wanted.until_ms)):
+        if value is not None:
+            wishes.append((f"{time} {comparison} ?", (value,)))
+    if wanted.after is not None:
+        sign = "<" if wanted.newest_first else ">"
+        wishes.append((f"({time}, {tie}) {sign} (?, ?)", wanted.after))
+    return wishes
 
 
 # Which index a list walks: that of the first column it names here, else that of its time.
@@ -169,8 +187,10 @@ _INDEXES: Final = {
 }
 
 
-def _index_of(wanted: Listing, *, past: bool) -> str:
+# These hold what is in force now alone; what has left its state stands in another index.
+_OF_STATES: Final = ("idx_tool_calls_status", "idx_proposals_status")
+
+
+def _index_of(wanted: Listing) -> str:
     known = _INDEXES[wanted.view.table]
-    # The index of states holds what is in force now alone.
-    named = (name for name in known if name in wanted.equal and not (past and name == "status"))
-    return known[next(named, "")]
+    return known[next((name for name in known if name in wanted.equal), "")]
