@@ -13,11 +13,13 @@ from affidavit.ledger.ports import Listing
 
 _ALWAYS: Final = 2**62
 _DAY: Final = "strftime('%Y-%m-%d', {time} / 1000, 'unixepoch')"
-# Where usage stands: the table, its time, and what must hold of a row.
+# Where usage stands: the table, its time, and what must hold of a row. What a late result used
+# was used, though the call stays given up.
 _USING: Final = (
-    ("conversation_turns", "created_at_ms", "retracted = 0"),
-    ("tool_calls", "started_at_ms", "late = 0"),
+    ("conversation_turns", "created_at_ms", "superseded_by IS NULL AND retracted = 0"),
+    ("tool_calls", "started_at_ms", "(superseded_by IS NULL OR late = 1)"),
 )
+_HALF_BITS: Final = 26
 
 
 @cache
@@ -78,17 +80,19 @@ class Observations(ABC):
         key = {"model": "model", "session": "session_id"}.get(by, _DAY)
         facts = " UNION ALL ".join(
             f"SELECT {key.format(time=time)} AS key, usage FROM {table} WHERE {time} >= ? AND"
-            f" {time} < ? AND superseded_by IS NULL AND usage IS NOT NULL AND {holds}"
+            f" {time} < ? AND usage IS NOT NULL AND {holds}"
             for table, time, holds in _USING
         )
+        # In halves: a sum of whole counts may be larger than SQLite's integers.
         sql = (
-            f"SELECT facts.key, counts.key, sum(counts.value) FROM ({facts}) AS facts,"
+            f"SELECT facts.key, counts.key, sum(counts.value >> {_HALF_BITS}),"
+            f" sum(counts.value & {2**_HALF_BITS - 1}) FROM ({facts}) AS facts,"
             " json_each(facts.usage) AS counts GROUP BY 1, 2 ORDER BY 1, 2"
         )
         since, until = -_ALWAYS if since_ms is None else since_ms, until_ms
         span = [since, _ALWAYS if until is None else until]
-        found: list[tuple[str | None, str, int]] = self._execute(sql, span * 2).fetchall()
-        return found
+        found = self._execute(sql, span * 2)
+        return [(key, name, (high << _HALF_BITS) + low) for key, name, high, low in found]
 
     def at_of(self, index: int) -> int:
         """The time of an entry."""
