@@ -274,3 +274,22 @@ def test_an_erased_row_without_an_entry_is_told_of(path):
         codes = {(one.code, one.index) for one in ledger.verify().findings}
     assert ("erasure_unexplained", found.index) in codes
     Path(path).unlink()
+
+
+def test_a_reader_is_told_that_erased_texts_are_back(open_ledger, path, tmp_path):
+    ledger = open_ledger()
+    fill(ledger)
+    ledger.close()
+    shutil.copy(path, tmp_path / "backup")
+    ledger = open_ledger()
+    ledger.erase(matching=WORDS, by="owner")
+    ledger.close()
+    with affidavit.open(path, readonly=True) as reader:
+        assert not reader.has_unfinished_erasures()
+    shutil.copy(tmp_path / "backup", path)
+    with (
+        pytest.warns(RuntimeWarning, match="erased texts are in this file"),
+        affidavit.open(path, readonly=True) as reader,
+    ):
+        assert reader.has_unfinished_erasures()
+    assert not open_ledger().has_unfinished_erasures()

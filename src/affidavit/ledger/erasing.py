@@ -210,6 +210,18 @@ def finish_erasures(context: Context) -> None:
         _erase_again(context)
 
 
+def is_unfinished(context: Context) -> bool:
+    """Whether erased texts are in this file, still or again; a writer that opens it ends that."""
+    memory = context.memory
+    if memory.is_marked(context.ledger_id):
+        return True
+    newest = memory.newest(context.ledger_id)
+    if newest is None or _is_here(context, newest):
+        return False
+    with context.store.read() as reader:
+        return any(_brought_back(reader, memory.recall(context.ledger_id)))
+
+
 def _finish(context: Context) -> None:
     """Remember every erasure the log has, then clean the file."""
     known = {note.leaf for note in context.memory.recall(context.ledger_id)}
