@@ -124,12 +124,14 @@ class Observations(ABC):
 
 def list_statement(wanted: Listing, end: int | None) -> tuple[str, list[Any]]:
     """The statement of a list, and its values; `end` is the size of the log at its moment."""
+    if wanted.view.table == "conversation_turns":
+        return _turns_statement(wanted, end)
     time, tie = wanted.order
     direction = "DESC" if wanted.newest_first else "ASC"
     parts, values = [], []
     for index, in_force in _in_force(wanted, end):
         conditions = [*in_force, *_wishes(wanted)]
-        where = " AND ".join((*wanted.fixed, *(condition for condition, _ in conditions)))
+        where = " AND ".join(condition for condition, _ in conditions)
         parts.append(f"SELECT * FROM {wanted.view.table}{index} WHERE {where}")
         values += [value for _, given in conditions for value in given]
     sql = " UNION ALL ".join(parts)
@@ -155,11 +157,11 @@ def _in_force(wanted: Listing, end: int | None) -> list[tuple[str, list[_Conditi
     return [(hint, [before, now]), ("", [before, ("superseded_by >= ?", (end,))])]
 
 
-def _wishes(wanted: Listing) -> list[_Condition]:
+def _wishes(wanted: Listing, of: str = "") -> list[_Condition]:
     """What a caller asks for besides."""
-    time, tie = wanted.order
+    time, tie = (f"{of}{column}" for column in wanted.order)
     wishes: list[_Condition] = [
-        (f"{column} = ?", (value,)) for column, value in wanted.equal.items()
+        (f"{of}{column} = ?", (value,)) for column, value in wanted.equal.items()
     ]
     for comparison, value in ((">=", wanted.since_ms), ("<", wanted.until_ms)):
         if value is not None:
@@ -168,6 +170,42 @@ def _wishes(wanted: Listing) -> list[_Condition]:
         sign = "<" if wanted.newest_first else ">"
         wishes.append((f"({time}, {tie}) {sign} (?, ?)", wanted.after))
     return wishes
+
+
+# The walk goes over every version `p` in the order of the list. `f` is what was in force of the
+# same turn; it is shown where it still has the time, and all that is asked for, of `p`, and where
+# `p` is the first version (there is no earlier `e`) of which that can be said.
+_TURNS: Final = """
+SELECT f.* FROM conversation_turns AS p INDEXED BY {index}
+CROSS JOIN conversation_turns AS f
+WHERE {where} AND f.log_index = CASE WHEN p.superseded_by IS NULL{until} THEN p.log_index ELSE (
+    SELECT v.log_index FROM conversation_turns AS v INDEXED BY idx_turns_id
+    WHERE v.id = p.id AND v.superseded_by IS NOT v.log_index{before}
+    ORDER BY v.at DESC, v.log_index DESC LIMIT 1) END
+  AND f.retracted = 0 AND f.created_at_ms = p.created_at_ms{same}
+  AND NOT EXISTS (SELECT 1 FROM conversation_turns AS e INDEXED BY idx_turns_id
+    WHERE e.id = f.id AND e.created_at_ms = f.created_at_ms AND e.log_index < p.log_index{alike})
+ORDER BY p.created_at_ms {direction}, p.log_index {direction} LIMIT ?
+"""
+
+
+def _turns_statement(wanted: Listing, end: int | None) -> tuple[str, list[Any]]:
+    """The statement of a list of turns: one that was changed stands where it stood before."""
+    wishes = _wishes(wanted, "p.") or [("true", ())]
+    values = [value for _, given in wishes for value in given]
+    where = [condition for condition, _ in wishes]
+    if end is not None:
+        where, values = [*where, "p.log_index < ?"], [*values, end, end, wanted.moment]
+    sql = _TURNS.format(
+        index=_index_of(wanted),
+        where=" AND ".join(where),
+        until="" if end is None else " OR p.superseded_by >= ?",
+        before="" if end is None else " AND v.at <= ?",
+        same="".join(f" AND f.{column} = p.{column}" for column in wanted.equal),
+        alike="".join(f" AND e.{column} = f.{column}" for column in wanted.equal),
+        direction="DESC" if wanted.newest_first else "ASC",
+    )
+    return sql, [*values, wanted.limit]
 
 
 # Which index a list walks: that of the first column it names here, else that of its time.
