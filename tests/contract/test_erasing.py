@@ -293,3 +293,14 @@ def test_a_reader_is_told_that_erased_texts_are_back(open_ledger, path, tmp_path
     ):
         assert reader.has_unfinished_erasures()
     assert not open_ledger().has_unfinished_erasures()
+
+
+def test_something_else_may_be_said_where_something_was_erased(ledger):
+    name = "0b0e8c1a-0000-4000-8000-000000000001"
+    ledger.upsert_turn(name, name, "user", WORDS)
+    ledger.erase(turn_id=name, by="owner")
+    size = len(ledger)
+    assert ledger.upsert_turn(name, name, "user", WORDS).content is None  # as a retry says it
+    assert len(ledger) == size
+    assert ledger.upsert_turn(name, name, "user", "something else").content == "something else"
+    assert ledger.get_turn(name).content == "something else"

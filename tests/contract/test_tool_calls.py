@@ -260,3 +260,16 @@ def test_usage_is_added_up_beyond_what_a_database_can_add(kept):
             ask(tx, f"c{number}")
             finish(tx, f"c{number}", usage={"input_tokens": most})
     assert kept.usage()[0].counts == {"input_tokens": most * count}
+
+
+def test_a_result_cleaned_by_other_rules_is_still_the_same(kept, monkeypatch):
+    ask(kept)
+    said = {"status": "failed", "error_kind": "e", "error_msg": "password=hunter22"}
+    with monkeypatch.context() as older:
+        older.setattr("affidavit.ledger.redaction.RULES", "0")
+        older.setattr("affidavit.ledger.payloads.redact_text", lambda text: (text[:8], 1))
+        done = finish(kept, **said)
+    assert done.error_msg == "password"
+    assert finish(kept, **said) == done
+    with refused("ERR_INVALID_LIFECYCLE"):
+        finish(kept, **{**said, "error_msg": None})
