@@ -304,3 +304,23 @@ def test_something_else_may_be_said_where_something_was_erased(ledger):
     assert len(ledger) == size
     assert ledger.upsert_turn(name, name, "user", "something else").content == "something else"
     assert ledger.get_turn(name).content == "something else"
+
+
+@pytest.mark.parametrize("again", ["erase", "retain"])
+def test_what_is_pending_stays_pending_until_it_is_done(open_ledger, path, monkeypatch, again):
+    monkeypatch.setattr("affidavit.stores.sqlite.store._SCRUB_WAIT_MS", 10)
+    ledger = open_ledger()
+    fill(ledger)
+
+    def once_more():
+        return ledger.retain() if again == "retain" else ledger.erase(matching=WORDS, by="owner")
+
+    with ledger.transaction(write=False) as reader:
+        assert reader.list_thoughts()
+        assert ledger.erase(matching=WORDS, by="owner").scrub == "pending"
+        assert once_more().scrub == "pending"
+        assert ledger.has_unfinished_erasures()
+    assert once_more().scrub == "done"
+    assert not ledger.has_unfinished_erasures()
+    ledger.close()
+    assert WORDS.encode() not in bytes_of(path)
