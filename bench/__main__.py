@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import appends, costs, lookups, serving, verifying
+from bench import appends, costs, lists, lookups, serving, verifying
 from bench.harness import Line, sync_latency_us
 
 
@@ -65,6 +65,7 @@ def rows(folder: Path, *, quick: bool, million: int = 0) -> dict[str, Callable[[
         ),
         "together": lambda: verifying.together(folder, million or many, 2 if million else 3),
         "lookups": lambda: lookups.lookups(folder, 30_000 if quick else 300_000, blocks),
+        "lists": lambda: lists.lists(folder, 10_000 if quick else 100_000, blocks),
         "size": lambda: verifying.sizes(folder, many // 4),
         "import": lambda: costs.import_cost(5 if quick else 15),
         "hook": lambda: costs.hook_cost(folder, 11 if quick else 41),

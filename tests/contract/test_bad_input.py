@@ -329,6 +329,7 @@ CAPTURED: dict[str, dict[str, list[Fault]]] = {
     },
     "list_dropped": {},
     "has_turn": {"id": required(UUID)},
+    "has_unfinished_erasures": {},
     "tell_story": {
         "session_id": required(NAME),
         "after": NUMBERS,

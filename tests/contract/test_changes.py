@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.calls import record
+from affidavit.core.kinds import BODIES
+from contract.calls import record, refused
 
 ID = "0b0e8c1a-0000-4000-8000-000000000001"
 WRITERS, FACTS, KILLS = 3, 60, 20
@@ -80,9 +81,11 @@ def test_closing_lets_a_waiting_reader_go(open_ledger):
 
 
 def test_an_error_in_one_callback_harms_nobody(ledger):
-    told, done = [], threading.Event()
+    told, done, failed = [], threading.Event(), threading.Event()
 
     def fail(change):
+        if change.index == 3:
+            failed.set()
         raise ValueError(change.index)
 
     def tell(change):
@@ -94,6 +97,7 @@ def test_an_error_in_one_callback_harms_nobody(ledger):
     for number in range(3):
         ledger.upsert_turn(str(uuid.UUID(int=number)), ID, "user", "x")
     assert done.wait(10)
+    assert failed.wait(10)
     for handle in (bad, good):
         handle.close()
     assert told == [1, 2, 3]
@@ -153,3 +157,16 @@ def wait_until(holds, seconds=60):
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("kind", ["turnn", "turn.asserte", "turn.", ".asserted", "Turn"])
+def test_a_kind_that_never_comes_is_refused(ledger, kind):
+    with refused("INVALID_PARAMS", "kinds"):
+        ledger.subscribe(kinds=["turn", kind])
+    with refused("INVALID_PARAMS", "kind"):
+        ledger.on_change(kind, print)
+
+
+def test_every_kind_and_every_noun_can_be_waited_for(ledger):
+    kinds = list(BODIES)
+    ledger.subscribe(kinds=[*kinds, *(kind.partition(".")[0] for kind in kinds)]).close()

@@ -274,3 +274,53 @@ def test_an_erased_row_without_an_entry_is_told_of(path):
         codes = {(one.code, one.index) for one in ledger.verify().findings}
     assert ("erasure_unexplained", found.index) in codes
     Path(path).unlink()
+
+
+def test_a_reader_is_told_that_erased_texts_are_back(open_ledger, path, tmp_path):
+    ledger = open_ledger()
+    fill(ledger)
+    ledger.close()
+    shutil.copy(path, tmp_path / "backup")
+    ledger = open_ledger()
+    ledger.erase(matching=WORDS, by="owner")
+    ledger.close()
+    with affidavit.open(path, readonly=True) as reader:
+        assert not reader.has_unfinished_erasures()
+    shutil.copy(tmp_path / "backup", path)
+    with (
+        pytest.warns(RuntimeWarning, match="erased texts are in this file"),
+        affidavit.open(path, readonly=True) as reader,
+    ):
+        assert reader.has_unfinished_erasures()
+    assert not open_ledger().has_unfinished_erasures()
+
+
+def test_something_else_may_be_said_where_something_was_erased(ledger):
+    name = "0b0e8c1a-0000-4000-8000-000000000001"
+    ledger.upsert_turn(name, name, "user", WORDS)
+    ledger.erase(turn_id=name, by="owner")
+    size = len(ledger)
+    assert ledger.upsert_turn(name, name, "user", WORDS).content is None  # as a retry says it
+    assert len(ledger) == size
+    assert ledger.upsert_turn(name, name, "user", "something else").content == "something else"
+    assert ledger.get_turn(name).content == "something else"
+
+
+@pytest.mark.parametrize("again", ["erase", "retain"])
+def test_what_is_pending_stays_pending_until_it_is_done(open_ledger, path, monkeypatch, again):
+    monkeypatch.setattr("affidavit.stores.sqlite.store._SCRUB_WAIT_MS", 10)
+    ledger = open_ledger()
+    fill(ledger)
+
+    def once_more():
+        return ledger.retain() if again == "retain" else ledger.erase(matching=WORDS, by="owner")
+
+    with ledger.transaction(write=False) as reader:
+        assert reader.list_thoughts()
+        assert ledger.erase(matching=WORDS, by="owner").scrub == "pending"
+        assert once_more().scrub == "pending"
+        assert ledger.has_unfinished_erasures()
+    assert once_more().scrub == "done"
+    assert not ledger.has_unfinished_erasures()
+    ledger.close()
+    assert WORDS.encode() not in bytes_of(path)

@@ -39,6 +39,8 @@ def filled(ledger):
         ("كِتَاب", "arabic"),
         ("user", "code"),
         ("getusername", "code"),
+        ("username", "code"),
+        ("getuser", "code"),
         ("getUserName", "code"),
         ("userid", "code"),
         ("planner py", "code"),

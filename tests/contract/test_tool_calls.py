@@ -244,3 +244,32 @@ def test_who_allowed_a_call_is_kept(kept):
     assert kept.decide_call(ID, "c1", "denied", "owner", "too wide") == first
     second = kept.decide_call(ID, "c1", "approved", "owner")
     assert kept.list_call_decisions(ID, "c1") == [first, second]
+
+
+def test_usage_counts_what_was_used_whenever_it_was_told(kept):
+    ask(kept, model="m")
+    finish(kept, status="failed", error_kind="orphaned")
+    finish(kept, outcome={}, usage={"input_tokens": 5})
+    assert [(one.key, one.counts) for one in kept.usage()] == [("m", {"input_tokens": 5})]
+
+
+def test_usage_is_added_up_beyond_what_a_database_can_add(kept):
+    most, count = 2**53 - 1, 1_100
+    with kept.transaction() as tx:
+        for number in range(count):
+            ask(tx, f"c{number}")
+            finish(tx, f"c{number}", usage={"input_tokens": most})
+    assert kept.usage()[0].counts == {"input_tokens": most * count}
+
+
+def test_a_result_cleaned_by_other_rules_is_still_the_same(kept, monkeypatch):
+    ask(kept)
+    said = {"status": "failed", "error_kind": "e", "error_msg": "password=hunter22"}
+    with monkeypatch.context() as older:
+        older.setattr("affidavit.ledger.redaction.RULES", "0")
+        older.setattr("affidavit.ledger.payloads.redact_text", lambda text: (text[:8], 1))
+        done = finish(kept, **said)
+    assert done.error_msg == "password"
+    assert finish(kept, **said) == done
+    with refused("ERR_INVALID_LIFECYCLE"):
+        finish(kept, **{**said, "error_msg": None})

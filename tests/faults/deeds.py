@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import uuid
 from pathlib import Path
 
 import affidavit
@@ -40,12 +41,15 @@ def write_until_killed(path, side, number):
 
 def keep_writing(ledger, say, name):
     session = None
-    for step in itertools.count():
+    # Those that are killed early have not all done the same.
+    for step in itertools.count(5 * int(name.partition("-")[0])):
         if session is None:
             session = ledger.start_session(intent=f"writer {name}", caller=name).session_id
             say("session", session)
-        turn = step % 9
-        if turn == 0:
+        turn = step % 13
+        if turn > 8:
+            observe(ledger, say, session, step, turn)
+        elif turn == 0:
             task = ledger.create_task(title=f"task of {name}", description="d" * 50)
             task = ledger.update_task(task.id, status="PLAN", title="another")
             say("task", task.id, task.attempt)
@@ -66,6 +70,39 @@ def keep_writing(ledger, say, name):
                 **thought(name, step, session_id=bound), idempotency_key=key
             )
             say("thought", record.id, record.hash)
+
+
+def observe(ledger, say, session, step, turn):
+    """What was said, called and proposed; each version, and what several of them are at once."""
+    own = str(uuid.uuid4())
+    if turn == 9:
+        for content in ("first", "second"):
+            found = ledger.upsert_turn(own, own, "user", content, session_id=session)
+            say("turn", own, found.index, content)
+        if step % 2:
+            say("turn", own, ledger.retract_turn(own), None)
+    elif turn == 10:
+        asked = ledger.request_tool_call(own, "c", None, "v", "t", {"step": step}, model=session)
+        say("tool_call", own, asked.index, "requested")
+        if step % 3:
+            done = ledger.finish_tool_call(own, "c", "completed", {"step": step})
+            say("tool_call", own, done.index, "completed")
+    elif turn == 11:
+        say("proposal", own, ledger.create_proposal(own, [{"step": step}]).index, "pending")
+        for move in (
+            lambda: ledger.decide_proposal(own, "approved", "me"),
+            lambda: ledger.apply_proposal(own),
+            lambda: ledger.revert_proposal(own),
+        ):
+            found = move()
+            say("proposal", own, found.index, found.status)
+    else:
+        with ledger.transaction() as tx:
+            tx.upsert_turn(own, own, "user", "of a transaction", session_id=session)
+            tx.request_tool_call(own, "c", own, "v", "t", {})
+            done = tx.finish_tool_call(own, "c", "failed", error_kind="e")
+        say("tool_call", own, done.index, "failed")
+        say("turn", own, done.index, "of a transaction")
 
 
 def thought(name, step, **more):

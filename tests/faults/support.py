@@ -163,4 +163,19 @@ def assert_all_there(path, said):
                 assert task is not None, f"task {what[0]} is lost"
                 assert task.attempt >= what[1]
             else:
-                raise AssertionError(kind)
+                name, index, state = what
+                found = state_at(ledger, kind, name, index)
+                assert found == state, f"{kind} {name} is {found} at {index}, not {state}"
+
+
+def state_at(ledger, kind, name, index):
+    """What a turn said, or how far a tool call or a proposal was, when an entry was the newest."""
+    if kind == "turn":
+        turn = ledger.get_turn(name, as_of_index=index)
+        return None if turn is None else turn.content
+    if kind == "proposal":
+        proposal = ledger.get_proposal(name, as_of_index=index)
+        return None if proposal is None else proposal.status
+    assert kind == "tool_call", kind
+    pair = ledger.get_tool_call(name, "c", as_of_index=index)
+    return None if pair is None else "requested" if pair[1] is None else pair[1].status

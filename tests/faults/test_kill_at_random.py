@@ -3,12 +3,14 @@
 import random
 import shutil
 import time
+from collections import Counter
 
 import pytest
 
 from faults.support import acknowledged, assert_all_there, audit
 
 WRITERS = 8
+KINDS = {"thought", "session", "seal", "end", "task", "turn", "tool_call", "proposal"}
 ROUNDS_A_LEDGER = 10
 
 
@@ -27,7 +29,7 @@ def rounds(zygote, folder, count, draw):
             assert_all_there(path, said)
         longest_s = draw.choice((0.03, 0.3, 0.6))
         if number % ROUNDS_A_LEDGER == ROUNDS_A_LEDGER - 1:
-            yield len(said)
+            yield Counter(kind for kind, *_ in said)
             shutil.rmtree(home)
 
 
@@ -62,8 +64,10 @@ def kill_for(zygote, folder, count):
     start = random.randrange(2**32)
     print("the draw starts from", start)
     counts = list(rounds(zygote, folder, count, random.Random(start)))
-    print(f"{count} rounds, {sum(counts):,} acknowledged facts, none lost")
+    said = sum(counts, Counter())
+    print(f"{count} rounds, {said.total():,} acknowledged facts, none lost: {dict(said)}")
     assert all(counts)
+    assert said.keys() == KINDS
 
 
 def test_kill_minus_nine_loses_no_acknowledged_fact(zygote, tmp_path):

@@ -28,6 +28,11 @@ class Model:
         said = [one[3] for one in unit if one[3] is not None]
         return said[-1] if said else None
 
+    def in_order(self, keys: Any) -> list[str]:
+        """All of them are of one millisecond: each stands where it came first."""
+        seen = dict.fromkeys(KEYS[key] for _, _, key, content in self.entries if content)
+        return [key for key in seen if key in keys]
+
     def time_of(self, index: int) -> int:
         """The time of the last whole unit at or before an index."""
         times = {one[0]: one[1] for one in self.entries}
@@ -69,6 +74,9 @@ def test_every_moment_reads_as_the_model_says(units: list[Any]) -> None:
             for key in KEYS:
                 turn = ledger.get_turn(key, **moment)
                 assert (turn and turn.content) == expected.get(key), (moment, key)
-            assert {t.id: t.content for t in ledger.list_turns(**moment)} == expected, moment
+            listed = ledger.list_turns(**moment)
+            assert {t.id: t.content for t in listed} == expected, moment
+            assert [t.id for t in listed] == model.in_order(expected), moment
+            assert listed[::-1] == ledger.list_turns(newest_first=True, **moment)
         assert ledger.verify().valid
         assert ledger.rebuild(check=True).valid

@@ -1,5 +1,8 @@
 """`affidavit erase` on the command line: it shows, asks, and takes away."""
 
+import shutil
+from pathlib import Path
+
 import affidavit
 
 
@@ -36,3 +39,37 @@ def test_who_erases_is_this_user_where_nobody_is_named(cli, path):
     cli("erase", "--matching", "Jane", "--yes")
     with affidavit.open(path, readonly=True) as ledger:
         assert ledger.list_entries()[-1].body["by"]
+
+
+def restore_what_was_erased(cli, path):
+    one = record(cli)
+    cli("init")
+    backup = f"{path}.backup"
+    shutil.copy(path, backup)
+    assert cli("erase", "--record", one, "--yes").code == 0
+    shutil.copy(backup, path)
+
+
+def test_a_restored_backup_shows_nothing_that_was_erased(cli, path):
+    restore_what_was_erased(cli, path)
+    shown = cli("thoughts")
+    assert "(erased)" in shown.out
+    assert "Jane Doe" not in shown.out
+    assert b"Jane Doe" not in Path(path).read_bytes()
+    assert cli("verify").code == 0
+
+
+def test_verifying_changes_nothing_and_says_that_erased_texts_are_back(cli, path):
+    restore_what_was_erased(cli, path)
+    before = Path(path).read_bytes()
+    said = cli("verify")
+    assert "erased texts are in this file" in said.err
+    assert Path(path).read_bytes() == before
+    assert "Jane Doe" not in cli("thoughts").out
+
+
+def test_doctor_says_that_erased_texts_are_back(cli, path):
+    restore_what_was_erased(cli, path)
+    assert "erased texts are in this file" in cli("doctor").out
+    cli("thoughts")
+    assert "nothing that was erased is in the file" in cli("doctor").out

@@ -72,3 +72,22 @@ def test_settled_says_so(cli):
     cli("init")
     assert cli("settled", "--as-of", "1", "--json").data == {"log_size": 1, "settled": True}
     assert "not settled" in cli("settled").out
+
+
+def test_what_python_takes_the_command_line_takes_too(cli):
+    said = ["--message", NAME, "--kind", "user", "x", "--usage", '{"tokens": 3}']
+    turn = cli("turn", "add", NAME, *said, "--attributes", '{"a": 1}', "--json").data
+    assert (turn["usage"], turn["attributes_json"]) == ({"tokens": 3}, '{"a":1}')
+    asked = ["call", "request", NAME, "c", "--vendor", "v", "--tool", "t", "--arguments", "{}"]
+    call = cli(*asked, "--attributes", "[2]", "--json").data["request"]
+    assert call["attributes_json"] == "[2]"
+    done = ["call", "finish", NAME, "c", "completed", "--usage"]
+    for wrong in ("3", "{", '{"A": 1}', '{"a": -1}', '{"a": "x"}'):
+        assert cli(*done, wrong).code == 2, wrong
+    assert cli(*done, '{"tokens": 4}', "--json").data["usage"] == {"tokens": 4}
+    cli("proposal", "create", NAME, "--diffs", "[]")
+    cli("proposal", "decide", NAME, "approved", "--by", "me", "--decided-at-ms", "5")
+    cli("proposal", "apply", NAME, "--at-ms", "6")
+    shown = cli("proposal", "revert", NAME, "--at-ms", "7", "--json").data
+    times = [shown[f"{what}_at_ms"] for what in ("decided", "applied", "reverted")]
+    assert times == [5, 6, 7]

@@ -8,7 +8,8 @@ from affidavit.core.redact import RULES, redact_json, redact_text
 from unit.redaction_corpus import developed, harmless, held_out
 
 BYTES = 16 * 1024 * 1024
-RECALL_MIN = 0.95
+# Asked for is 0.95; none of these was ever missed, so a shape that is lost is a fault.
+RECALL_MIN = 1.0
 
 
 def missed(samples):
@@ -78,18 +79,30 @@ def test_other_values_stay(kept):
     assert redact_json(kept) == (kept, 0)
 
 
-@pytest.mark.parametrize("unit", ["token:", "://a:", "-----BEGIN PRIVATE KEY-----", "sk-", "a_"])
+# Each leads to a value again and again: many are none, in many ways, and many are secrets.
+HOSTILE = [
+    *("token:", "pass:", "pwd:", "pwd=%", "pwd=a-", "pwd=abcd,", "pwd=abc1,", "1_token:", "pwd:1"),
+    *("--usera:%", "x-token:a-", "x-key:%", "x-key:a1aaaa ", "authorization:*", "cookie: a-="),
+    *("-u a:a1c ", "--pwd ab1\n", "pwd='abcd'", "secret: '", "secret='pwd: ", "://a:", "://a:b@"),
+    *("bearer a1aaaaaaaaaa ", "a_", "sk-", "hooks.slack.com/services/"),
+    *("-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY----------END-----"),
+]
+
+
+def spent_s(unit, size):
+    text = (unit * (size // len(unit) + 1))[:size]
+    start = time.process_time()
+    redact_text(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
 def test_a_hostile_text_takes_time_in_proportion_to_its_size(unit):
-    """A sixteenth of the largest text; twice as much may take three times as long, not four."""
-
-    def spent(size):
-        text = (unit * (size // len(unit) + 1))[:size]
-        start = time.process_time()
-        redact_text(text)
-        return time.process_time() - start
-
-    small = spent(BYTES // 32)
-    assert spent(BYTES // 16) < max(3.5 * small, 0.2)
+    """A sixty-fourth of the largest text; twice as much may take three times as long, not four."""
+    small = spent_s(unit, BYTES // 128)
+    large = spent_s(unit, BYTES // 64)
+    assert large < max(3.5 * small, 0.05)
+    assert large * 64 < 8  # measured: 3.1 s at most
 
 
 def test_a_text_of_the_largest_size_is_done_in_seconds():
@@ -97,6 +110,20 @@ def test_a_text_of_the_largest_size_is_done_in_seconds():
     redact_text("password=" + "x" * (BYTES - 9))
     redact_text("word " * (BYTES // 5))
     assert time.process_time() - start < 8
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("hooks.slack.com/services/" + "a1" * 20 + "hooks.slack.com/services/" + "b2" * 20, "b2"),
+        ("password:abcd1TOKEN='hunter22x'", "hunter22x"),
+        ("secret=" + "a1" * 70 + "_PASSWORD='hunter22x'", "hunter22x"),
+        ("pwd=nothing.at.all secret=hunter22x", "hunter22x"),
+        ("token: the_password=hunter22x", "hunter22x"),
+    ],
+)
+def test_a_secret_is_found_behind_another_and_behind_what_is_none(text, left):
+    assert left not in redact_text(text)[0]
 
 
 def test_rules_have_a_version():

@@ -7,7 +7,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from affidavit.core.names import NOTE_BYTES_MAX, check_text
 from affidavit.errors import AffidavitError, InputError, IntegrityViolation, invalid
 from affidavit.ledger import sessions
 from affidavit.ledger.context import Context
-from affidavit.ledger.erasing import finish_erasures
+from affidavit.ledger.erasing import finish_erasures, is_unfinished
 from affidavit.ledger.inputs import read_bool, read_callable, read_id
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.ports import Clock, Signers, Store, Writer
@@ -106,12 +106,26 @@ def open_ledger(
         else:
             _apply(context, wanted)
             _end_idle_sessions(context)
-            if not readonly:
+            if readonly:
+                _tell_of_erasures(context)
+            else:
                 finish_erasures(context)
     except BaseException:
         registry.close_store(store)
         raise
     return Ledger(context, lambda: registry.close_store(store))
+
+
+def _tell_of_erasures(context: Context) -> None:
+    """Who only reads cannot take out what was erased; what cannot be told stops no reader."""
+    with suppress(AffidavitError):
+        if is_unfinished(context):
+            warnings.warn(
+                f"erased texts are in this file, still or again: {context.store.location}; "
+                "open it once for writing, and they go",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
 
 def _find_signers() -> Signers:

@@ -65,19 +65,28 @@ _KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/]{40}")
 
 
 class _Clue(NamedTuple):
-    """What tells of a secret: `lead` is looked for in lower case, `value` is what follows it."""
+    """What tells of a secret: `find` is looked for in lower case, `value` is its part that goes.
+
+    Nearly all that is no secret must be told by the pattern: `is_value` costs a hundred times more.
+    """
 
     name: str
     marks: tuple[str, ...]
-    lead: re.Pattern[str]
-    value: re.Pattern[str]
+    find: re.Pattern[str]
+    is_value: Callable[[re.Match[str], str], bool]
 
 
 # A name may go on before it, as in DB_PASSWORD, and must end with one of these.
+# Each begins with a letter, so that a search is quick.
 _NAMES: Final = (
     r"password|passwd|passphrase|passcode|passwort|kennwort|contrase(?:n|\u00f1)a|pwd|secret|token"
-    r"|credentials?|(?<![a-z])pass|(?:api|access|auth|private|secret|encryption|signing|account"
-    r"|master|service|app|license|shared|connection)[_-]?(?:key|string)"
+    r"|credentials?|pass(?<![a-z]pass)|"
+) + "|".join(
+    rf"{kind}[_-]?(?:key|string)"
+    for kind in (
+        *("api", "access", "auth", "private", "secret", "encryption", "signing", "account"),
+        *("master", "service", "app", "license", "shared", "connection"),
+    )
 )
 _ENDINGS: Final = (
     *("password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "pwd", "secret"),
@@ -89,32 +98,101 @@ _ENDINGS: Final = (
     ),
     *("account_key", "master_key", "service_key", "shared_key", "connection_string"),
 )
-_OPEN: Final = r"""\\?["'`]?"""
-_WORD: Final = re.compile(rf"""{_OPEN}(?P<text>[^\s"'`\\,;<>(){{}}\[\]]{{3,512}})""")
+# How no value begins, and words that are none: what stands there in their place is not secret.
+_NO_START: Final = r"(?![$<{%*#]|\[redacted|(?:your|my|the|a)[-_ ]|(?:u?int|float)\d)"
+_NO_VALUES: Final = frozenset(
+    (
+        *("none", "null", "nil", "true", "false", "undefined", "string", "str", "required"),
+        *("optional", "redacted", "hidden", "masked", "example", "placeholder", "unknown", "empty"),
+        *("changeme", "change-me", "change_me", "uint8array"),
+    )
+)
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*+(?:(?:\.|::|->)[A-Za-z_$][\w$]*+)*+\Z")
+_CODE: Final = r"[a-z_$]++(?:(?:\.|::|->)[a-z_$]++)*+"
+_DIGIT: Final = re.compile(r"\d")
+_NAME_TAILS: Final = frozenset(ending[-3:] for ending in (*_ENDINGS, "pass"))
+_PLAIN: Final = r"""[^\s"'`\\,;&<>(){}\[\]|]"""
+_HEADER: Final = r"""[^\s"'\\,;<>${}\[\]()]"""
+_USER: Final = r"""[^\s"'$<{]"""
+_FLAG: Final = r"""[^\s"'`\\,;<>(){}\[\]]"""
+# No value that is a word alone.
+_NO_WORD: Final = r"(?![a-z]++(?!{more}))"
+
+
+def _is_placeholder(value: str) -> bool:
+    return value in _NO_VALUES or value == value[0] * len(value)
+
+
+def _is_no_placeholder(_: re.Match[str], value: str) -> bool:
+    return not _is_placeholder(value)
+
+
+def _is_no_word(_: re.Match[str], value: str) -> bool:
+    return not (value.isalpha() or _is_placeholder(value))
+
+
+def _is_named_value(found: re.Match[str], value: str) -> bool:
+    """Whether what stands behind a telling name is a value, not a placeholder, a word or code."""
+    quote = found["quote"]
+    if quote is None:
+        return _is_literal(found, value)
+    prose = value.count(" ") > 1 or "{" in value or "<" in value
+    prose = prose or (quote == "`" and value.isalpha())
+    return not (prose or _is_placeholder(value) or _is_name(value))
+
+
+def _is_literal(found: re.Match[str], value: str) -> bool:
+    """Whether a text without quotes is a value: tightly behind NAME=, or with a digit in it."""
+    value = value.rstrip(".:!?")
+    if len(value) < 4 or _is_placeholder(value) or _is_name(value):
+        return False
+    whole, start = found.string, found.start("value")
+    if whole[start - 1] == "=" and whole[start - 2] not in " :":
+        return _DIGIT.search(value) is not None or not _IDENTIFIER.match(value)
+    if value.isdigit():
+        return whole.startswith("pass", found.start()) and len(value) > 5
+    if len(value) < 6 or _DIGIT.search(value) is None:
+        return False
+    # With spaces around an equals sign this may be code, where x2 is a variable.
+    return "=" not in found["sep"] or not _IDENTIFIER.match(value)
+
+
+def _is_name(value: str) -> bool:
+    """Whether a value is itself a name of secrets; so long ones are none."""
+    return value[-3:] in _NAME_TAILS and len(value) < 64 and is_secret_name(value)
+
+
 _NAMED: Final = _Clue(
     "named",
     (":", "="),
-    re.compile(rf"""(?:{_NAMES})\\?["'`]?\]?\s{{0,3}}(?P<sep>:=|=>|[:=](?![=:]))\s{{0,3}}"""),
     re.compile(
-        r"""(?P<quote>\\?["'`])(?P<text>[^\s,;:)"'`\\][^"'`\\\r\n]{3,511})"""
-        r"""|(?P<plain>[^\s"'`\\,;&<>(){}\[\]|]{4,128})(?P<next>[(\[.]?)"""
+        rf"""(?:{_NAMES})\\?["'`]?\]?\s{{0,3}}(?P<sep>:=|=>|[:=](?![=:]))\s{{0,3}}"""
+        rf"""(?P<quote>\\?["'`])?+(?P<value>{_NO_START}(?(quote)"""
+        r"""[^\s,;:)"'`\\][^"'`\\\r\n]{3,511}"""
+        # A value has a digit; tightly behind = it may instead be anything but an identifier.
+        rf"""|(?:(?={_PLAIN[:-1]}\d]{{0,47}}+\d)|(?<==)(?!{_CODE}[.:!?]*+(?!{_PLAIN})))"""
+        rf"""{_PLAIN}{{4,128}}+(?![(\[.])))"""
     ),
+    _is_named_value,
 )
 _CLUES: Final = (
     _Clue(
         "url",
         ("://",),
-        re.compile(r"""://[^\s/:@?#"'<>`]{0,256}:"""),
-        re.compile(r"""(?P<text>[^\s/"'<>`]{1,512})(?=@)"""),
+        re.compile(
+            rf"""://[^\s/:@?#"'<>`]{{0,256}}:(?P<value>{_NO_START}[^\s/"'<>`]{{1,512}})(?=@)"""
+        ),
+        _is_no_placeholder,
     ),
     _Clue(
         "hook",
         ("hook",),
         re.compile(
-            r"hooks\.slack\.com/(?:services|workflows|triggers)/|webhook\.office\.com/webhookb2/"
-            r"|discord(?:app)?\.com/api/webhooks/\d{1,30}/"
+            r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/"
+            r"|webhook\.office\.com/webhookb2/|discord(?:app)?\.com/api/webhooks/\d{1,30}/)"
+            rf"(?P<value>{_NO_START}[a-z0-9_+/@-]{{20,512}})"
         ),
-        re.compile(r"(?P<text>[\w+/@-]{20,512})", re.ASCII),
+        _is_no_placeholder,
     ),
     _Clue(
         "header",
@@ -122,35 +200,51 @@ _CLUES: Final = (
         re.compile(
             r"""(?:authorization|x-[a-z-]{0,20}(?:key|token))\\?["']?\s{0,3}[:=]\s{0,3}\\?["']?"""
             r"""(?:(?:bearer|basic|token|digest|negotiate|apikey)\s{1,3})?"""
+            rf"""(?P<value>{_NO_START}{_NO_WORD.format(more=_HEADER)}{_HEADER}{{6,512}})"""
         ),
-        re.compile(r"""(?P<text>[^\s"'\\,;<>${}\[\]()]{6,512})"""),
+        _is_no_word,
     ),
     _Clue(
         "cookie",
         ("cookie",),
-        re.compile(r"""cookie\\?["']?: {0,3}\\?["']?(?=[^\s"'\\<>{}()=]{1,64}=)"""),
-        re.compile(r"""(?P<text>[^"'\\\r\n]{6,512})"""),
+        re.compile(
+            r"""cookie\\?["']?: {0,3}\\?["']?(?=[^\s"'\\<>{}()=]{1,64}=)"""
+            rf"""(?P<value>{_NO_START}[^"'\\\r\n]{{6,512}})"""
+        ),
+        _is_no_placeholder,
     ),
     _Clue(
         "bearer",
         ("bearer",),
-        re.compile(r"\bbearer\s{1,3}"),
-        re.compile(r"(?P<text>(?=[\w.~+/-]{0,512}\d)[\w.~+/=-]{12,512})", re.ASCII),
+        re.compile(
+            r"\bbearer\s{1,3}(?P<value>(?=[a-z_.~+/-]{0,512}+\d)"
+            rf"{_NO_START}[a-z0-9_.~+/=-]{{12,512}})"
+        ),
+        _is_no_placeholder,
     ),
     _Clue(
         "user",
         ("-u",),
-        re.compile(r"""(?:\s-u|--user)[ =]{0,3}["']?[^\s:"'$<]{1,64}:"""),
-        re.compile(r"""(?P<text>[^\s"'$<{]{3,512})"""),
+        re.compile(
+            r"""(?:\s-u|--user)[ =]{0,3}["']?[^\s:"'$<]{1,64}:"""
+            rf"""(?P<value>{_NO_START}{_NO_WORD.format(more=_USER)}{_USER}{{3,512}})"""
+        ),
+        _is_no_word,
     ),
     _Clue(
         "flag",
         ("--",),
-        re.compile(rf"(?<![\w-])--[a-z-]{{0,30}}?(?:{_NAMES})\s{{1,3}}"),
-        _WORD,
+        re.compile(
+            rf"""(?<![\w-])--[a-z-]{{0,30}}?(?:{_NAMES})\s{{1,3}}\\?["'`]?"""
+            rf"""(?P<value>{_NO_START}{_NO_WORD.format(more=_FLAG)}{_FLAG}{{3,512}})"""
+        ),
+        _is_no_word,
     ),
     _NAMED,
 )
+# How what leads to a secret may go on behind another one, and how much of it stands before.
+_LEAD_TAILS: Final = _NAME_TAILS | {"oks", "ook", "rer", "ser", "ena", "e\u00f1a"}
+_LEAD_MAX: Final = 24
 _REST: Final = re.compile(r"""[^\s"'`\\,;<>(){}\[\]]*+""")
 # A token has sixteen characters of these in a row: looked for in bytes, several times as fast.
 _TOKEN_BYTES: Final = bytes(
@@ -161,12 +255,6 @@ _LONG: Final = b"w" * 16
 _WORDS: Final = re.compile(
     r"pass|pwd|secret|token|credential|key|authorization|bearer|cookie|contrase|kennwort|string"
     r"|://|hook|-u"
-)
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_$][\w$]*+(?:(?:\.|::|->)[A-Za-z_$][\w$]*+)*+\Z")
-_PLACEHOLDER: Final = re.compile(
-    r"(?i)[$<{%*#]|\[redacted|(.)\1*\Z|(?:none|null|nil|true|false|undefined|string|str|required"
-    r"|optional|redacted|hidden|masked|example|placeholder|unknown|empty|change[-_]?me"
-    r"|(?:your|my|the|a)[-_ ].*|(?:u?int|float)\d+.*|uint8array)\Z"
 )
 _ASCII_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _ENVS: Final = ("env", "environ", "environment", "environmentvariables", "envvars")
@@ -197,8 +285,9 @@ def redact_text(text: str) -> tuple[str, int]:
         lower = text.lower()
         for clue in _CLUES:
             if any(mark in lower for mark in clue.marks):
-                text, before = _drop_behind(clue, text, lower, drop), text
-                lower = lower if text is before else text.lower()
+                text, dropped = _drop_behind(clue, text, lower)
+                if dropped:
+                    count, lower = count + dropped, text.lower()
     return text, count
 
 
@@ -220,49 +309,29 @@ def _without_key(found: re.Match[str], drop: Callable[[str], str]) -> str:
     return f"{begin}{drop('private-key')}{end or ''}"
 
 
-def _drop_behind(clue: _Clue, text: str, lower: str, drop: Callable[[str], str]) -> str:
-    """A text without the values that this clue leads to."""
+def _drop_behind(clue: _Clue, text: str, lower: str) -> tuple[str, int]:
+    """A text without the values that this clue leads to, and how many there were."""
     if len(lower) != len(text):
         lower = text.translate(_ASCII_LOWER)  # places must be the same in both
-    kept, done = [], 0
-    for lead in clue.lead.finditer(lower):
-        value = clue.value.match(text, lead.end()) if lead.end() >= done else None
-        if value is None or not _is_secret(clue.name, lead, value):
-            continue
-        group = "text" if value["text"] is not None else "plain"
-        start, end = value.span(group)
-        kept += [text[done:start], drop(clue.name)]
-        done = end if end - start < 128 else _REST.match(text, end).end()  # type: ignore[union-attr]
-    return "".join((*kept, text[done:])) if kept else text
-
-
-def _is_secret(name: str, lead: re.Match[str], value: re.Match[str]) -> bool:
-    """Whether what a clue leads to is a value, not a placeholder, a word or code."""
-    text = value["text"]
-    if name != "named":
-        alone = name in ("header", "flag", "user") and text.isalpha()
-        return _PLACEHOLDER.match(text) is None and not alone
-    if text is None:
-        return not value["next"] and _is_literal(value["plain"], lead)
-    prose = text.count(" ") > 1 or "{" in text or "<" in text
-    prose = prose or (value["quote"] == "`" and text.isalpha())
-    return _PLACEHOLDER.match(text) is None and not prose and not is_secret_name(text)
-
-
-def _is_literal(value: str, lead: re.Match[str]) -> bool:
-    """Whether a text without quotes is a value: tightly behind NAME=, or with a digit in it."""
-    value = value.rstrip(".:!?")
-    if len(value) < 4 or _PLACEHOLDER.match(value) or is_secret_name(value):
-        return False
-    said = lead.group()
-    if said.endswith("=") and lead.string[lead.end() - 2] not in " :":
-        return not _IDENTIFIER.match(value) or any(map(str.isdigit, value))
-    if value.isdigit():
-        return said.startswith("pass") and len(value) > 5
-    if not any(map(str.isdigit, value)) or len(value) < 6:
-        return False
-    # With spaces around an equals sign this may be code, where x2 is a variable.
-    return "=" not in lead["sep"] or not _IDENTIFIER.match(value)
+    kept, done, place, mark = [], 0, 0, f"[redacted:{clue.name}]"
+    while place >= 0:
+        found, place = clue.find.finditer(lower, place), -1
+        for one in found:
+            start, end = one.span("value")
+            if start < done:
+                continue
+            value = lower[start:end]
+            if not clue.is_value(one, value):
+                place = start  # the name of another may stand in it
+                break
+            kept.append(text[done:start])
+            kept.append(mark)
+            is_cut = end - start >= 128
+            done = _REST.match(text, end).end() if is_cut else end  # type: ignore[union-attr]
+            if is_cut or value[-5:].rstrip("=:>")[-3:] in _LEAD_TAILS:
+                place = max(start, done - _LEAD_MAX)  # the name of another may end behind it
+                break
+    return ("".join((*kept, text[done:])), len(kept) // 2) if kept else (text, 0)
 
 
 def is_secret_name(name: str) -> bool:

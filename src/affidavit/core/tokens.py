@@ -1,6 +1,6 @@
 """Words of a text as a search finds them: whole words, parts of identifiers, pairs of characters.
 
-    getUserName, user_id        getusername get user name, userid user id
+    getUserName, user_id        getusername get user name getuser username, userid user id
     数据库                       数 据 库 数据 据库         no spaces: every character, every pair
     والكتاب                      والكتاب كتاب                  with and without its article
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 from typing import Final
 
 # Of a longer text only the beginning can be found.
@@ -36,6 +37,8 @@ def index_tokens(text: str) -> list[str]:
         word = match.group().rstrip("*")
         parts = _parts(word)
         found += parts if len(parts) == 1 else [_fold(word), *parts]
+        if len(parts) > 2 and word.isascii():
+            found += map("".join, pairwise(parts))
     return [token for token in found if token]
 
 

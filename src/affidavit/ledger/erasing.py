@@ -132,8 +132,9 @@ def erase_entries(context: Context, indices: Sequence[int], why: Said) -> Erasur
 def _erase(context: Context, find: Callable[[Reader], list[Target]], why: Said) -> Erasure:
     context.store.check_scrubbable()
     with context.store.read() as reader:
-        if not find(reader):
-            return Erasure(0, (), "done")
+        is_there = bool(find(reader))
+    if not is_there:
+        return Erasure(0, (), "done" if finish_scrub(context) else "pending")
 
     def unit(tx: Writer) -> tuple[list[Remembered], int]:
         targets = find(tx)
@@ -203,15 +204,31 @@ def finish_erasures(context: Context) -> None:
 
     Costs two looks at a folder where nothing was ever erased.
     """
-    if context.memory.is_marked(context.ledger_id):
-        _finish(context)
+    finish_scrub(context)
     newest = context.memory.newest(context.ledger_id)
     if newest is not None and not _is_here(context, newest):
         _erase_again(context)
 
 
-def _finish(context: Context) -> None:
-    """Remember every erasure the log has, then clean the file."""
+def is_unfinished(context: Context) -> bool:
+    """Whether erased texts are in this file, still or again; a writer that opens it ends that."""
+    memory = context.memory
+    if memory.is_marked(context.ledger_id):
+        return True
+    newest = memory.newest(context.ledger_id)
+    if newest is None or _is_here(context, newest):
+        return False
+    with context.store.read() as reader:
+        return any(_brought_back(reader, memory.recall(context.ledger_id)))
+
+
+def finish_scrub(context: Context) -> bool:
+    """Clean the file where that still waits; whether nothing does any more."""
+    return not context.memory.is_marked(context.ledger_id) or _finish(context)
+
+
+def _finish(context: Context) -> bool:
+    """Remember every erasure the log has, then clean the file; whether it is clean."""
     known = {note.leaf for note in context.memory.recall(context.ledger_id)}
     with context.store.read() as reader:
         found = [
@@ -223,7 +240,7 @@ def _finish(context: Context) -> None:
             if reader.leaf(index).hex() not in known
         ]  # fmt: skip
     context.memory.remember(context.ledger_id, found)
-    _scrub(context, context.memory.recall(context.ledger_id))
+    return _scrub(context, context.memory.recall(context.ledger_id))
 
 
 def _is_here(context: Context, note: Remembered) -> bool:

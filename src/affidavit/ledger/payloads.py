@@ -122,16 +122,20 @@ def stored(tx: Writer, ready: R) -> R:
 def is_same_text(tx: Writer, row: Any, field: str, given: Ready | None) -> bool:
     """Whether a row keeps what is given, as far as can still be told.
 
-    What was erased, or cleaned by other rules than these, tells nothing against it.
+    What was cleaned by other rules than these tells nothing against it, what was erased only when
+    it was longer or shorter.
     """
     kept = read_payload(row, field).text
     if kept == (None if given is None else given.text):
         return True
+    if given is None or given.text is None:
+        return False
     body = tx.entry(row.log_index).body
-    if kept is None:
-        return given is not None and body.get(field) is not None
-    rules = body.get("redaction", {}).get("rules", RULES)
-    return given is not None and rules != RULES
+    said = body.get(field)
+    if said is None or body.get("redaction", {}).get("rules", RULES) != RULES:
+        return said is not None
+    # Of what was erased its length is still known.
+    return kept is None and bool(said["bytes"] == len(given.text.encode()))
 
 
 def fill(tx: Writer, given: Mapping[str, Ready | None], new_salt: Callable[[], bytes]) -> Filled:

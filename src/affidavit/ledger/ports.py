@@ -103,7 +103,10 @@ class TaskFilter(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Which versions a list wants: those in force at a moment, in the order of a time."""
+    """Which versions a list wants: those in force at a moment, in the order of a time.
+
+    A turn has the place of its first version with the same time, and with what `equal` asks for.
+    """
 
     view: View
     order: tuple[str, str]
@@ -114,7 +117,6 @@ class Listing(NamedTuple):
     until_ms: int | None = None
     after: tuple[int, int] | None = None
     newest_first: bool = True
-    fixed: tuple[str, ...] = ()
 
 
 class Reader(Protocol):

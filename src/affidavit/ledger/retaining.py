@@ -43,7 +43,7 @@ def setting_of(kind: str) -> str:
 def retain(context: Context) -> Retained:
     """Erase what is older than its period allows."""
     erased: dict[str, int] = {}
-    pending = False
+    pending = not erasing.finish_scrub(context)
     for kind, before_us in _limits(context).items():
         while True:
             with context.store.read() as reader:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from affidavit.core.entry import Source
@@ -79,17 +79,34 @@ def get_turn(reader: Reader, turn_id: str, moment: int | None) -> Turn | None:
 
 
 def list_turns(reader: Reader, wanted: ListTurns, moment: int | None) -> list[Turn]:
-    """Turns by the caller's time, oldest first."""
+    """Turns by the caller's time, oldest first; one that is changed keeps its place."""
     named = ("message_id", "thread_id", "session_id")
+    equal = {name: value for name in named if (value := getattr(wanted, name)) is not None}
     listing = Listing(
         TURNS,
         _ORDER,
-        {name: value for name in named if (value := getattr(wanted, name)) is not None},
+        equal,
         wanted.limit,
         moment,
         since_ms=wanted.since_ms,
-        after=find_place(reader, TURNS, wanted.after, _ORDER),
+        after=_find_place(reader, wanted.after, equal),
         newest_first=wanted.newest_first,
-        fixed=("retracted = 0",),
     )
     return [turn(row) for row in reader.list_versions(listing)]
+
+
+def _find_place(
+    reader: Reader, after: int | None, equal: Mapping[str, str]
+) -> tuple[int, int] | None:
+    """Where a list goes on: behind the place of the turn whose version the caller saw last."""
+    place = find_place(reader, TURNS, after, _ORDER)
+    if after is None or place is None:
+        return None
+    versions = reader.versions(TURNS, (reader.version_at(TURNS, after).id,))
+    like = (
+        row.log_index
+        for row in versions
+        if row.created_at_ms == place[0]
+        and all(getattr(row, name) == value for name, value in equal.items())
+    )
+    return place[0], min(like, default=place[1])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -224,11 +225,21 @@ def check_retention(subject: Subject) -> Check:
     )
 
 
+def check_erasures(subject: Subject) -> Check:
+    """Whether what was erased is out of the file."""
+    with wiring.open_ledger(subject.path, readonly=True, clock=subject.clock) as ledger:
+        is_unfinished = ledger.has_unfinished_erasures()
+    if not is_unfinished:
+        return Check("erasures", OK, "nothing that was erased is in the file")
+    said = "erased texts are in this file, still or again: was a backup restored?"
+    return Check("erasures", WARN, said, "Record something, or `affidavit retain`: then they go.")
+
+
 STAGES: Final[tuple[tuple[Question, ...], ...]] = (
     (check_sqlite, check_folder, check_filesystem, check_space, check_file),
     (check_rights, check_mode),
     (check_ledger,),
-    (check_integrity, check_clock, check_retention, check_hooks),
+    (check_integrity, check_clock, check_retention, check_erasures, check_hooks),
 )
 
 
@@ -245,7 +256,9 @@ def examine(subject: Subject, stages: tuple[tuple[Question, ...], ...] = STAGES)
 def _ask(question: Question, subject: Subject) -> Check:
     name = question.__name__.removeprefix("check_")
     try:
-        return question(subject)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a question of its own tells of it
+            return question(subject)
     except AffidavitError as error:
         return Check(name, FAIL, error.message, error.hint, error.code)
     except OSError as error:

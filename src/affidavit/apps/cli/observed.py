@@ -40,6 +40,8 @@ def turn_add(args: argparse.Namespace) -> Answer:
                 session_id=args.session,
                 actor=args.actor,
                 model=args.model,
+                usage=args.usage,
+                attributes=args.attributes,
             ),
         )
     )
@@ -108,6 +110,7 @@ def call_request(args: argparse.Namespace) -> Answer:
             session_id=args.session,
             actor=args.actor,
             model=args.model,
+            attributes=args.attributes,
         ),
     )
     return _call(asked, None)
@@ -125,6 +128,7 @@ def call_finish(args: argparse.Namespace) -> Answer:
             args.error_msg,
             args.ended_at_ms,
             args.latency_ms,
+            args.usage,
         )
     return Answer(done.to_dict(), [f"Call {args.call} {done.status}", *_plain(done.to_dict(), ())])
 
@@ -227,19 +231,23 @@ def proposal_create(args: argparse.Namespace) -> Answer:
 def proposal_decide(args: argparse.Namespace) -> Answer:
     """Approve or deny a proposal."""
     with open_for_writing(args) as ledger:
-        return _proposal(ledger.decide_proposal(args.request, args.decision, args.by, args.reason))
+        return _proposal(
+            ledger.decide_proposal(
+                args.request, args.decision, args.by, args.reason, args.decided_at_ms
+            )
+        )
 
 
 def proposal_apply(args: argparse.Namespace) -> Answer:
     """Record that a proposal was applied."""
     with open_for_writing(args) as ledger:
-        return _proposal(ledger.apply_proposal(args.request, args.commit))
+        return _proposal(ledger.apply_proposal(args.request, args.commit, args.at_ms))
 
 
 def proposal_revert(args: argparse.Namespace) -> Answer:
     """Record that a proposal was taken back."""
     with open_for_writing(args) as ledger:
-        return _proposal(ledger.revert_proposal(args.request, args.commit))
+        return _proposal(ledger.revert_proposal(args.request, args.commit, args.at_ms))
 
 
 def proposal_show(args: argparse.Namespace) -> Answer:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
+import json
+from typing import Any, Final
 
 from affidavit.apps.cli.parsing import Commands, add_as_of, add_command, add_noun, read_age_us
 from affidavit.core.lifecycle import DECISIONS, FINISHED
@@ -73,6 +74,23 @@ def _add_options(parser: argparse.ArgumentParser, **options: str) -> None:
         parser.add_argument(flag, type=kind, metavar=metavar, help=help_)
 
 
+def _read_counts(text: str) -> dict[str, Any]:
+    """Counts by name; which names and numbers they may have, the ledger says."""
+    try:
+        counts = json.loads(text)
+    except (ValueError, RecursionError):
+        counts = None
+    if not isinstance(counts, dict):
+        raise argparse.ArgumentTypeError(f"{text!r:.60} is no JSON object of counts")
+    return counts
+
+
+def _add_usage(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--usage", type=_read_counts, metavar="JSON", help='such as {"input_tokens": 12}'
+    )
+
+
 def _add_turns(verbs: Commands) -> None:
     parser = add_command(
         verbs, "add", "observed:turn_add", "record a turn, or what it is now",
@@ -85,7 +103,9 @@ def _add_turns(verbs: Commands) -> None:
     _add_options(
         parser, parent="the message before", thread="the thread", session="the open session",
         actor="who", model="the model", occurred_at_ms="when, by the caller's clock",
+        attributes="more about it, as JSON",
     )  # fmt: skip
+    _add_usage(parser)
     parser = add_command(verbs, "retract", "observed:turn_retract", "take a turn back")
     parser.add_argument("id", metavar="UUID", help="the turn's id")
     parser.add_argument("--reason", metavar="TEXT", help="why")
@@ -117,6 +137,7 @@ def _add_calls(verbs: Commands) -> None:
     _add_options(
         parser, parent="the message it answers", session="the open session", actor="who",
         model="the model", started_at_ms="when, by the caller's clock",
+        attributes="more about it, as JSON",
     )  # fmt: skip
     parser = add_command(verbs, "finish", "observed:call_finish", "record how a tool call ended")
     _add_call_key(parser)
@@ -125,6 +146,7 @@ def _add_calls(verbs: Commands) -> None:
         parser, outcome="what it answered, as JSON", error_kind="what kind of error",
         error_msg="the error's words", ended_at_ms="when", latency_ms="how long it took",
     )  # fmt: skip
+    _add_usage(parser)
     for name, what_it_does in (
         ("show", "show one tool call"),
         ("history", "show every version of a tool call, oldest first"),
@@ -161,11 +183,13 @@ def _add_proposals(verbs: Commands) -> None:
     parser = add_command(verbs, "decide", "observed:proposal_decide", "approve or deny a proposal")
     parser.add_argument("request", metavar="UUID", help="the request's id")
     _add_decision(parser)
+    _add_options(parser, decided_at_ms="when, by the caller's clock")
     for name, said in (("apply", "was applied"), ("revert", "was taken back")):
         handler = f"observed:proposal_{name}"
         parser = add_command(verbs, name, handler, f"record that a proposal {said}")
         parser.add_argument("request", metavar="UUID", help="the request's id")
         parser.add_argument("--commit", metavar="HASH", help="the commit")
+        _add_options(parser, at_ms="when, by the caller's clock")
     parser = add_command(verbs, "show", "observed:proposal_show", "show one proposal")
     parser.add_argument("request", metavar="UUID", help="the request's id")
     add_as_of(parser)

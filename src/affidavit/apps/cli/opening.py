@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +27,25 @@ def ledger_path(args: argparse.Namespace) -> str:
 
 
 def open_for_reading(args: argparse.Namespace) -> Ledger:
-    """The ledger, opened so that nothing can be written."""
+    """The ledger, opened so that nothing can be written; what was erased is taken out before."""
+    ledger, warned = _open_quietly(args, readonly=True, create=False)
+    if _waits_for_a_writer(ledger):
+        ledger.close()
+        with suppress(AffidavitError):  # then it is shown as it is, with the warning
+            _open_quietly(args, readonly=False, create=False)[0].close()
+        return _open(args, readonly=True, create=False)
+    _show(warned)
+    return ledger
+
+
+def _waits_for_a_writer(ledger: Ledger) -> bool:
+    with suppress(AffidavitError):
+        return ledger.has_unfinished_erasures()
+    return False
+
+
+def open_as_it_is(args: argparse.Namespace) -> Ledger:
+    """The ledger as a verifier reads it: whatever is in the file, it stays so."""
     return _open(args, readonly=True, create=False)
 
 
@@ -135,18 +153,27 @@ def is_new(path: str) -> bool:
         return True
 
 
-def _open(
+def _open(args: argparse.Namespace, **how: Any) -> Ledger:
+    ledger, warned = _open_quietly(args, **how)
+    _show(warned)
+    return ledger
+
+
+def _show(warned: Sequence[warnings.WarningMessage]) -> None:
+    for warning in warned:
+        show_note(f"warning: {warning.message}")
+
+
+def _open_quietly(
     args: argparse.Namespace,
     *,
     readonly: bool,
     create: bool,
     settings: Mapping[str, Value] | None = None,
-) -> Ledger:
+) -> tuple[Ledger, Sequence[warnings.WarningMessage]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         ledger = wiring.open_ledger(
             ledger_path(args), readonly=readonly, create=create, settings=settings, source=_SOURCE
         )
-    for warning in caught:
-        show_note(f"warning: {warning.message}")
-    return ledger
+    return ledger, caught

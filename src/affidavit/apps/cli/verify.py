@@ -16,7 +16,7 @@ from affidavit.apps.auditor.published import check_published, is_published
 from affidavit.apps.auditor.reading import is_evidence
 from affidavit.apps.auditor.showing import describe_findings
 from affidavit.apps.cli.comparing import Compared, choose_pins, find_forks
-from affidavit.apps.cli.opening import open_for_reading
+from affidavit.apps.cli.opening import open_as_it_is
 from affidavit.apps.cli.render import Answer, count
 from affidavit.apps.plain import one_line
 from affidavit.errors import invalid
@@ -60,7 +60,7 @@ def verify(args: argparse.Namespace) -> Answer:
         if getattr(args, "ledger", None) is not None:
             raise invalid("subject", "a ledger is named twice", hint="Leave --ledger out.")
         args.ledger = args.subject
-    with open_for_reading(args) as ledger:
+    with open_as_it_is(args) as ledger:
         if args.session is not None or args.task is not None:
             return _verify_chain(ledger, args.task, args.session)
         return _verify_all(ledger, trust, new_only=args.new)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from affidavit.core.kinds import BODIES
 from affidavit.errors import invalid
 from affidavit.ledger.feed import Change, ChangeHandle, Subscription
 from affidavit.ledger.handle import Handle
 from affidavit.ledger.inputs import REQUIRED, read_callable, read_id
 
-CAPACITY_MAX = 100_000
+CAPACITY_MAX: Final = 100_000
+
+_WORDS: Final = frozenset(word for kind in BODIES for word in (kind, kind.partition(".")[0]))
 
 
 class Changes(Handle):
@@ -40,7 +43,7 @@ class Changes(Handle):
         self, kind: str = REQUIRED, callback: Callable[[Change], object] = REQUIRED
     ) -> ChangeHandle:
         """Call back with each change of a kind or noun, in a thread of its own, until closed."""
-        wanted = frozenset((read_id(kind, "kind"),))
+        wanted = frozenset((_read_kind(kind, "kind"),))
         if read_callable(callback, "callback") is None:
             raise invalid("callback", "is missing")
         return ChangeHandle(Subscription(self._context, wanted, len(self), 1_000), callback)
@@ -64,4 +67,15 @@ def _read_kinds(kinds: Any) -> frozenset[str] | None:
         return None
     if isinstance(kinds, str | bytes) or not isinstance(kinds, Iterable):
         raise invalid("kinds", "is not a list of kinds")
-    return frozenset(read_id(kind, "kinds") for kind in kinds)
+    return frozenset(_read_kind(kind, "kinds") for kind in kinds)
+
+
+def _read_kind(kind: Any, field: str) -> str:
+    """A kind or a noun; any other word would wait for ever for what never comes."""
+    word = read_id(kind, field)
+    if word not in _WORDS:
+        nouns = ", ".join(sorted(_WORDS - BODIES.keys()))
+        raise invalid(
+            field, f"{word!r:.60} is no kind of entry", hint=f"A noun ({nouns}), or turn.asserted."
+        )
+    return word

@@ -52,6 +52,13 @@ class Erasing(Handle):
         said = keys.said(self._context, said_by, wanted.reason)
         return erasing.erase(self._context, wanted, said)
 
+    def has_unfinished_erasures(self) -> bool:
+        """Whether erased texts are in this file, still or again, as in a restored backup.
+
+        A writer takes them out when it opens the ledger.
+        """
+        return erasing.is_unfinished(self._context)
+
 
 def _read_wish(**given: str | None) -> Erase:
     wanted = read_input(Erase, given)

@@ -13,11 +13,13 @@ from affidavit.ledger.ports import Listing
 
 _ALWAYS: Final = 2**62
 _DAY: Final = "strftime('%Y-%m-%d', {time} / 1000, 'unixepoch')"
-# Where usage stands: the table, its time, and what must hold of a row.
+# Where usage stands: the table, its time, and what must hold of a row. What a late result used
+# was used, though the call stays given up.
 _USING: Final = (
-    ("conversation_turns", "created_at_ms", "retracted = 0"),
-    ("tool_calls", "started_at_ms", "late = 0"),
+    ("conversation_turns", "created_at_ms", "superseded_by IS NULL AND retracted = 0"),
+    ("tool_calls", "started_at_ms", "(superseded_by IS NULL OR late = 1)"),
 )
+_HALF_BITS: Final = 26
 
 
 @cache
@@ -78,17 +80,19 @@ class Observations(ABC):
         key = {"model": "model", "session": "session_id"}.get(by, _DAY)
         facts = " UNION ALL ".join(
             f"SELECT {key.format(time=time)} AS key, usage FROM {table} WHERE {time} >= ? AND"
-            f" {time} < ? AND superseded_by IS NULL AND usage IS NOT NULL AND {holds}"
+            f" {time} < ? AND usage IS NOT NULL AND {holds}"
             for table, time, holds in _USING
         )
+        # In halves: a sum of whole counts may be larger than SQLite's integers.
         sql = (
-            f"SELECT facts.key, counts.key, sum(counts.value) FROM ({facts}) AS facts,"
+            f"SELECT facts.key, counts.key, sum(counts.value >> {_HALF_BITS}),"
+            f" sum(counts.value & {2**_HALF_BITS - 1}) FROM ({facts}) AS facts,"
             " json_each(facts.usage) AS counts GROUP BY 1, 2 ORDER BY 1, 2"
         )
         since, until = -_ALWAYS if since_ms is None else since_ms, until_ms
         span = [since, _ALWAYS if until is None else until]
-        found: list[tuple[str | None, str, int]] = self._execute(sql, span * 2).fetchall()
-        return found
+        found = self._execute(sql, span * 2)
+        return [(key, name, (high << _HALF_BITS) + low) for key, name, high, low in found]
 
     def at_of(self, index: int) -> int:
         """The time of an entry."""
@@ -120,30 +124,86 @@ class Observations(ABC):
 
 def list_statement(wanted: Listing, end: int | None) -> tuple[str, list[Any]]:
     """The statement of a list, and its values; `end` is the size of the log at its moment."""
-    where, values = ["superseded_by IS NULL"], []
-    if end is not None:
-        where = ["log_index < ?", "(superseded_by IS NULL OR superseded_by >= ?)"]
-        values += [end, end]
-    where += wanted.fixed
-    for column, value in wanted.equal.items():
-        where.append(f"{column} = ?")
-        values.append(value)
+    if wanted.view.table == "conversation_turns":
+        return _turns_statement(wanted, end)
     time, tie = wanted.order
-    for column, comparison, value in (
-        (time, ">=", wanted.since_ms),
-        (time, "<", wanted.until_ms),
-    ):
-        if value is not None:
-            where.append(f"{column} {comparison} ?")
-            values.append(value)
-    if wanted.after is not None:
-        where.append(f"({time}, {tie}) {'<' if wanted.newest_first else '>'} (?, ?)")
-        values += wanted.after
     direction = "DESC" if wanted.newest_first else "ASC"
-    index = _index_of(wanted, past=end is not None)
-    sql = (
-        f"SELECT * FROM {wanted.view.table} INDEXED BY {index} WHERE {' AND '.join(where)}"
-        f" ORDER BY {time} {direction}, {tie} {direction} LIMIT ?"
+    parts, values = [], []
+    for index, in_force in _in_force(wanted, end):
+        conditions = [*in_force, *_wishes(wanted)]
+        where = " AND ".join(condition for condition, _ in conditions)
+        parts.append(f"SELECT * FROM {wanted.view.table}{index} WHERE {where}")
+        values += [value for _, given in conditions for value in given]
+    sql = " UNION ALL ".join(parts)
+    sql = f"{sql} ORDER BY {time} {direction}, {tie} {direction} LIMIT ?"
+    return sql, [*values, wanted.limit]
+
+
+_Condition = tuple[str, tuple[Any, ...]]
+
+
+def _in_force(wanted: Listing, end: int | None) -> list[tuple[str, list[_Condition]]]:
+    """Where to look for what was in force, and how to tell; together they are all of it."""
+    index = _index_of(wanted)
+    hint = f" INDEXED BY {index}"
+    now: _Condition = ("superseded_by IS NULL", ())
+    if end is None:
+        return [(hint, [now])]
+    before: _Condition = ("log_index < ?", (end,))
+    if index not in _OF_STATES:
+        later: _Condition = ("(superseded_by IS NULL OR superseded_by >= ?)", (end,))
+        return [(hint, [before, later])]
+    # Not named, because a file that is older than the index may be open for reading only.
+    return [(hint, [before, now]), ("", [before, ("superseded_by >= ?", (end,))])]
+
+
+def _wishes(wanted: Listing, of: str = "") -> list[_Condition]:
+    """What a caller asks for besides."""
+    time, tie = (f"{of}{column}" for column in wanted.order)
+    wishes: list[_Condition] = [
+        (f"{of}{column} = ?", (value,)) for column, value in wanted.equal.items()
+    ]
+    for comparison, value in ((">=", wanted.since_ms), ("<", wanted.until_ms)):
+        if value is not None:
+            wishes.append((f"{time} {comparison} ?", (value,)))
+    if wanted.after is not None:
+        sign = "<" if wanted.newest_first else ">"
+        wishes.append((f"({time}, {tie}) {sign} (?, ?)", wanted.after))
+    return wishes
+
+
+# The walk goes over every version `p` in the order of the list. `f` is what was in force of the
+# same turn; it is shown where it still has the time, and all that is asked for, of `p`, and where
+# `p` is the first version (there is no earlier `e`) of which that can be said.
+_TURNS: Final = """
+SELECT f.* FROM conversation_turns AS p INDEXED BY {index}
+CROSS JOIN conversation_turns AS f
+WHERE {where} AND f.log_index = CASE WHEN p.superseded_by IS NULL{until} THEN p.log_index ELSE (
+    SELECT v.log_index FROM conversation_turns AS v INDEXED BY idx_turns_id
+    WHERE v.id = p.id AND v.superseded_by IS NOT v.log_index{before}
+    ORDER BY v.at DESC, v.log_index DESC LIMIT 1) END
+  AND f.retracted = 0 AND f.created_at_ms = p.created_at_ms{same}
+  AND NOT EXISTS (SELECT 1 FROM conversation_turns AS e INDEXED BY idx_turns_id
+    WHERE e.id = f.id AND e.created_at_ms = f.created_at_ms AND e.log_index < p.log_index{alike})
+ORDER BY p.created_at_ms {direction}, p.log_index {direction} LIMIT ?
+"""
+
+
+def _turns_statement(wanted: Listing, end: int | None) -> tuple[str, list[Any]]:
+    """The statement of a list of turns: one that was changed stands where it stood before."""
+    wishes = _wishes(wanted, "p.") or [("true", ())]
+    values = [value for _, given in wishes for value in given]
+    where = [condition for condition, _ in wishes]
+    if end is not None:
+        where, values = [*where, "p.log_index < ?"], [*values, end, end, wanted.moment]
+    sql = _TURNS.format(
+        index=_index_of(wanted),
+        where=" AND ".join(where),
+        until="" if end is None else " OR p.superseded_by >= ?",
+        before="" if end is None else " AND v.at <= ?",
+        same="".join(f" AND f.{column} = p.{column}" for column in wanted.equal),
+        alike="".join(f" AND e.{column} = f.{column}" for column in wanted.equal),
+        direction="DESC" if wanted.newest_first else "ASC",
     )
     return sql, [*values, wanted.limit]
 
@@ -169,8 +229,10 @@ _INDEXES: Final = {
 }
 
 
-def _index_of(wanted: Listing, *, past: bool) -> str:
+# These hold what is in force now alone; what has left its state stands in another index.
+_OF_STATES: Final = ("idx_tool_calls_status", "idx_proposals_status")
+
+
+def _index_of(wanted: Listing) -> str:
     known = _INDEXES[wanted.view.table]
-    # The index of states holds what is in force now alone.
-    named = (name for name in known if name in wanted.equal and not (past and name == "status"))
-    return known[next(named, "")]
+    return known[next((name for name in known if name in wanted.equal), "")]

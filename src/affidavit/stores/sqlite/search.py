@@ -20,7 +20,7 @@ from affidavit.stores.sqlite import failures, files
 from affidavit.stores.sqlite.reading import SqliteReader
 
 # Counts up when tokens change: an index of other rules is filled anew.
-_RULES: Final = 1
+_RULES: Final = 2
 _PAGE: Final = 500
 _WAIT_S: Final = 10.0
 _SCHEMA: Final = """
