@@ -61,10 +61,7 @@ def take(words: list[str]) -> int:
     goal = find_goal(words)
     spool = goal.spool
     body = sys.stdin.buffer.read(EVENT_BYTES_MAX + 1)
-    about = {
-        "ppid": os.getppid(),
-        "root": os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd()),
-    }
+    about = {"ppid": os.getppid(), "root": project_root()}
     if len(body) > EVENT_BYTES_MAX:
         body = b"too large"
     try:
@@ -152,6 +149,11 @@ def find_goal(words: list[str]) -> Goal:
 
 def _word_after(option: str, words: list[str]) -> str | None:
     return next((word for before, word in reversed([*pairwise(words)]) if before == option), None)
+
+
+def project_root() -> str:
+    """Where the client works, as it says; else where it started us."""
+    return os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())
 
 
 def open_spool(ledger: str) -> Spool:

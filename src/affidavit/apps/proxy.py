@@ -17,16 +17,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from affidavit.apps.hook import find_goal, start_drain
+from affidavit.apps.hook import find_goal, project_root, start_drain
+from affidavit.capture.claude_names import RUN_VARIABLE
 from affidavit.capture.proxy.frames import Conversation, Lines
 
 _CHUNK: Final = 1 << 16
 _KEEP_S_MAX: Final = 10.0
-# Where Claude Code says which of its sessions starts a server.
-_RUN: Final = "CLAUDE_CODE_SESSION_ID"
 
 
 class Piece(NamedTuple):
@@ -47,10 +45,9 @@ class Keeper(threading.Thread):
         self._spool = self._goal.spool
         self._lines = {True: Lines(), False: Lines()}
         self._conversation = Conversation()
-        root = os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())
-        self._head = json.dumps({"root": root, "channel": "proxy"}).encode()
+        self._head = json.dumps({"root": project_root(), "channel": "proxy"}).encode()
         self._own = {"proxy": os.urandom(16).hex(), "called": called}
-        if run := os.environ.get(_RUN):
+        if run := os.environ.get(RUN_VARIABLE):
             self._own["session_id"] = run
         self._lost = 0
         self._lost_since_ms = 0

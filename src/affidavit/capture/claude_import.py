@@ -19,8 +19,8 @@ from typing import Any, Final
 from affidavit.capture.claude_names import OWN_TOOLS, SOURCE, VENDOR, request_id_of
 from affidavit.capture.claude_transcripts import Answered, Asked, Said, Told
 from affidavit.capture.edits import EDITING, propose, settle
+from affidavit.capture.sightings import has_ended
 from affidavit.core.entry import Source
-from affidavit.core.lifecycle import ORPHANED
 from affidavit.core.redact import redact_text
 from affidavit.errors import AffidavitError, IntegrityViolation, StoreError
 from affidavit.ledger.handle import acting_for
@@ -234,7 +234,7 @@ class _Unit:
         if pair is None:
             return "unmatched"
         request, done = pair
-        if done is not None and (done.error_kind != ORPHANED or done.late is not None):
+        if has_ended(done):
             return "known"
         kind = None if fact.error is None else "tool_error"
         if fact.error is not None and fact.error.startswith(_DENIED):

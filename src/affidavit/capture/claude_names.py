@@ -17,6 +17,10 @@ MCP_SOURCE: Final = f"{SOURCE}/mcp"
 VENDOR: Final = "anthropic"
 # What our own server records itself, in the entry of each call.
 OWN_TOOLS: Final = "mcp__affidavit__"
+# The variable that names the run a server is started in.
+RUN_VARIABLE: Final = "CLAUDE_CODE_SESSION_ID"
+# In the `_meta` of an MCP call: the tool use id, which hooks are told too.
+TOOL_USE_ID: Final = "claudecode/toolUseId"
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z")
 

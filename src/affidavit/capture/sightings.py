@@ -1,14 +1,17 @@
 """One tool call, however many channels see it: each leaves its own version of the request.
 
 The versions say by their `src.via` who saw it, and by their digests whether the same was seen. Once
-a call is finished nothing can be added to its request: a channel that late leaves no version.
+a call is finished nothing can be added to its request: a channel that late leaves no version. The
+first who tells how a call ended is kept.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from affidavit.core.lifecycle import ORPHANED
 from affidavit.ledger.ledger import Ledger
+from affidavit.ledger.observed import ToolCallDone
 
 
 def see_request(
@@ -59,6 +62,11 @@ def has_seen(ledger: Ledger, channel: str, request_id: str, call_id: str) -> boo
     if found is None:
         return False
     return found[1] is not None or channel in channels_of(ledger, request_id, call_id)
+
+
+def has_ended(done: ToolCallDone | None) -> bool:
+    """Whether a call has its end; one that was given up still waits for the real one."""
+    return done is not None and (done.error_kind != ORPHANED or done.late is not None)
 
 
 def channels_of(ledger: Ledger, request_id: str, call_id: str) -> tuple[str, ...]:

@@ -6,12 +6,12 @@ import argparse
 import os
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, NoReturn
 
 from affidavit.apps.cli.opening import keep_signed, ledger_path, open_for_serving
 from affidavit.apps.cli.render import show_error
 from affidavit.apps.cli.serve import check_extra
+from affidavit.capture.claude_names import RUN_VARIABLE
 from affidavit.errors import CODES, AffidavitError
 
 _CANNOT_OPEN = CODES["ERR_STORE_UNAVAILABLE"].exit_code
@@ -46,9 +46,8 @@ def _binding(args: argparse.Namespace) -> dict[str, Any]:
     """What the server may fill in: from its connection, and from the run that started it."""
     if args.bind != "auto":
         return {}
-    from affidavit.apps.hook import open_spool  # noqa: PLC0415 - after parsing
-    from affidavit.apps.mcp.run_of_client import ENVIRONMENT, RunOfClient  # noqa: PLC0415
+    from affidavit.apps.hook import open_spool, project_root  # noqa: PLC0415 - after parsing
+    from affidavit.apps.mcp.run_of_client import RunOfClient  # noqa: PLC0415
 
-    project = os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())
-    spool = open_spool(ledger_path(args)).folder
-    return {"bind_auto": True, "run": RunOfClient(os.environ.get(ENVIRONMENT), spool, project)}
+    run, spool = os.environ.get(RUN_VARIABLE), open_spool(ledger_path(args)).folder
+    return {"bind_auto": True, "run": RunOfClient(run, spool, project_root())}

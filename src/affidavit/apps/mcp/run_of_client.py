@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from affidavit.capture.claude_names import SOURCE
 from affidavit.capture.hooks.event import name_of
 from affidavit.capture.hooks.own_calls import take_run
+from affidavit.capture.hooks.runs import enter_run
 from affidavit.ledger.ledger import Ledger
-
-# Where Claude Code says which of its sessions starts a server, and which of its calls this is.
-ENVIRONMENT: Final = "CLAUDE_CODE_SESSION_ID"
-CALL_ID: Final = "claudecode/toolUseId"
 
 
 class RunOfClient(NamedTuple):
@@ -30,12 +27,5 @@ class RunOfClient(NamedTuple):
             return None
         session = ledger.find_linked(SOURCE, run)
         if session is None or session.state != "open":
-            where = name_of(self.project.rstrip("/").rpartition("/")[2])
-            session = ledger.enter_session(
-                SOURCE,
-                run,
-                intent=f"Claude Code in {where or 'a folder'}",
-                caller=SOURCE,
-                project=where,
-            )
+            session = enter_run(ledger, run, self.project)
         return session.session_id

@@ -25,7 +25,6 @@ from mcp_types import (
 from affidavit import __version__
 from affidavit.apps.mcp.envelope import Answer
 from affidavit.apps.mcp.resources import HEALTH, TEMPLATES, read_resource
-from affidavit.apps.mcp.run_of_client import CALL_ID
 from affidavit.apps.mcp.schemas import input_schema, output_schema
 from affidavit.apps.mcp.service import Peer, Service
 from affidavit.apps.mcp.texts import (
@@ -36,6 +35,7 @@ from affidavit.apps.mcp.texts import (
     proof_grade_task,
 )
 from affidavit.apps.mcp.tools import Tool
+from affidavit.capture.claude_names import TOOL_USE_ID
 from affidavit.core.names import is_name
 from affidavit.errors import AffidavitError
 
@@ -79,7 +79,7 @@ class Handlers:
                 ),
             )
         meta: dict[str, Any] = dict(ctx.meta or {})
-        call_id = meta.get(CALL_ID)
+        call_id = meta.get(TOOL_USE_ID)
         answer = await anyio.to_thread.run_sync(
             lambda: self._service.call(
                 tool,

@@ -13,7 +13,7 @@ from affidavit.capture.claude_names import OWN_TOOLS, SOURCE, VENDOR, request_id
 from affidavit.capture.edits import propose, settle
 from affidavit.capture.hooks.event import Event, json_of, name_of, text_of
 from affidavit.capture.hooks.runs import CHANNEL, enter
-from affidavit.capture.sightings import has_seen, see_request
+from affidavit.capture.sightings import has_ended, has_seen, see_request
 from affidavit.core.lifecycle import ORPHANED
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.observed import ToolCallRequest
@@ -108,10 +108,8 @@ def _give_up(ledger: Ledger, event: Event, kind: str, said: Any) -> None:
 
 
 def _is_finished(ledger: Ledger, name: tuple[str, str]) -> bool:
-    """Whether a call has its end; one that was given up still waits for the real one."""
     found = ledger.get_tool_call(*name)
-    done = None if found is None else found[1]
-    return done is not None and (done.error_kind != ORPHANED or done.late is not None)
+    return found is not None and has_ended(found[1])
 
 
 def end_batch(ledger: Ledger, event: Event) -> None:

@@ -55,6 +55,11 @@ def name_of(value: Any) -> str | None:
     return f"{plain[:400].decode('utf-8', 'ignore')}~{hashlib.sha256(plain).hexdigest()}"
 
 
+def project_of(root: str) -> str | None:
+    """What a project is called: the last part of its folder."""
+    return name_of(root.rstrip("/").rpartition("/")[2])
+
+
 def text_of(value: Any, bytes_max: int = PAYLOAD_BYTES_MAX) -> str:
     """Anything as a text that can be kept."""
     text = value if isinstance(value, str) else json.dumps(value)

@@ -9,7 +9,7 @@ import json
 from typing import Any, Final
 
 from affidavit.capture.claude_names import MCP_SOURCE, OWN_TOOLS, SOURCE
-from affidavit.capture.hooks.event import Event, name_of
+from affidavit.capture.hooks.event import Event, name_of, project_of
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.results import Session
 
@@ -54,18 +54,23 @@ def carry_over(ledger: Ledger, event: Event, cleared: str) -> None:
         ledger.link_session(before.session_id, SOURCE, event.run)
 
 
+def enter_run(ledger: Ledger, run: str, root: str, model: str | None = None) -> Session:
+    """The session of a run; begun by whichever channel comes first."""
+    project = project_of(root)
+    return ledger.enter_session(
+        SOURCE,
+        run,
+        intent=f"Claude Code in {project or 'a folder'}",
+        caller=SOURCE,
+        project=project,
+        model=model,
+    )
+
+
 def enter(ledger: Ledger, event: Event) -> Session | None:
     """The session an event belongs to; begun by whichever event comes first."""
     if event.run is None:
         return None
-    where = name_of(event.root.rstrip("/").rpartition("/")[2])
-    session = ledger.enter_session(
-        SOURCE,
-        event.run,
-        intent=f"Claude Code in {where or 'a folder'}",
-        caller=SOURCE,
-        project=where,
-        model=name_of(event.says.get("model")),
-    )
+    session = enter_run(ledger, event.run, event.root, name_of(event.says.get("model")))
     ledger.start_capture(CHANNEL, SOURCE, session_id=session.session_id)
     return session

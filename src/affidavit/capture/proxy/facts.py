@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from affidavit.capture.claude_names import SOURCE, request_id_of
-from affidavit.capture.hooks.event import Event, json_of, name_of, text_of
-from affidavit.capture.sightings import has_seen, see_request
+from affidavit.capture.hooks.event import Event, json_of, name_of, project_of, text_of
+from affidavit.capture.hooks.runs import enter_run
+from affidavit.capture.sightings import has_ended, has_seen, see_request
 from affidavit.core.lifecycle import ORPHANED
 from affidavit.ledger.ledger import Ledger
 from affidavit.ledger.results import Session
@@ -52,16 +53,17 @@ def _home(event: Event) -> tuple[str, str]:
 
 
 def _enter(ledger: Ledger, event: Event) -> Session:
-    where = name_of(event.root.rstrip("/").rpartition("/")[2])
     source, run = _home(event)
-    of_run = source == SOURCE
-    session = ledger.enter_session(
-        source,
-        run,
-        intent=f"Claude Code in {where or 'a folder'}" if of_run else f"Calls of {_server(event)}",
-        caller=SOURCE if of_run else name_of(event.says.get("client")),
-        project=where,
-    )
+    if source == SOURCE:
+        session = enter_run(ledger, run, event.root)
+    else:
+        session = ledger.enter_session(
+            source,
+            run,
+            intent=f"Calls of {_server(event)}",
+            caller=name_of(event.says.get("client")),
+            project=project_of(event.root),
+        )
     ledger.start_capture(CHANNEL, _server(event), session_id=session.session_id)
     return session
 
@@ -91,13 +93,10 @@ def _ask(ledger: Ledger, event: Event) -> None:
 def _answer(ledger: Ledger, event: Event) -> None:
     name = _name(event)
     found = ledger.get_tool_call(*name)
-    if found is None:
-        return
-    done = found[1]
-    if done is not None and (done.error_kind != ORPHANED or done.late is not None):
+    if found is None or has_ended(found[1]):
         return
     told = _ending(event.says)
-    if done is None or told["error_kind"] != ORPHANED:
+    if found[1] is None or told["error_kind"] != ORPHANED:
         ledger.finish_tool_call(*name, ended_at_ms=_at(event), **told)
 
 

@@ -13,8 +13,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-# In the `_meta` of a call: what Claude Code calls it, which its hooks are told too.
-TOOL_USE_ID: Final = "claudecode/toolUseId"
+from affidavit.capture.claude_names import TOOL_USE_ID
+
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 _OF_CLIENT: Final = (b'"tools/call"', b'"initialize"')
 _OURS: Final = "affidavit"
