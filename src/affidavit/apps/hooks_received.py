@@ -14,7 +14,6 @@ import pwd
 import re
 import socket
 import threading
-import time
 import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -23,8 +22,8 @@ from typing import Final, Self
 from affidavit.apps import wiring
 from affidavit.apps.beside import Beside
 from affidavit.apps.hook import EVENT_BYTES_MAX, open_spool
-from affidavit.apps.hook_sending import KEPT, LENGTH_BYTES, LOST, REFUSED
-from affidavit.apps.peers import PeerServer, receive_exactly
+from affidavit.apps.hook_sending import KEPT, LOST, REFUSED
+from affidavit.apps.peers import PeerServer, receive_message
 from affidavit.capture.claude_names import SOURCE
 from affidavit.capture.hooks.drain import Drain
 from affidavit.capture.hooks.losses import count_lost, find_lost, take_room
@@ -35,6 +34,7 @@ from affidavit.errors import AffidavitError
 # More than this of one user does not wait here: a sender keeps what is not taken.
 WAITING_BYTES_MAX: Final = 1 << 30
 _HEAD_BYTES_MAX: Final = 16_384
+_MESSAGE_BYTES_MAX: Final = EVENT_BYTES_MAX + _HEAD_BYTES_MAX
 # A file takes its blocks, however short.
 _FILE_BYTES: Final = 4_096
 _PATIENCE_S: Final = 30.0
@@ -75,7 +75,7 @@ class HooksReceived(Beside):
         spool = self._spools[uid]
         size = spool.size_bytes()
         while size < WAITING_BYTES_MAX:
-            message = _receive(connection)
+            message = receive_message(connection, _MESSAGE_BYTES_MAX, _PATIENCE_S)
             answer = REFUSED
             name, _, rest = message.partition(b"\n")
             head, _, event = rest.partition(b"\n")
@@ -143,12 +143,3 @@ def _user(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
-
-
-def _receive(connection: socket.socket) -> bytes:
-    """One message; none for a while, too long, too late or cut short ends the connection."""
-    deadline = time.monotonic() + _PATIENCE_S
-    length = int.from_bytes(receive_exactly(connection, LENGTH_BYTES, deadline), "big")
-    if length > EVENT_BYTES_MAX + _HEAD_BYTES_MAX:
-        raise ValueError(length)
-    return receive_exactly(connection, length, deadline)

@@ -20,7 +20,8 @@ from typing import Final
 from affidavit.apps.durable_files import told
 from affidavit.errors import StoreError, invalid
 
-AT_ONCE_MAX: Final = 8
+_AT_ONCE_MAX: Final = 8
+LENGTH_BYTES: Final = 4
 _WAITING_MAX: Final = 128
 _UCRED: Final = struct.Struct("3i")  # pid, uid, gid
 
@@ -38,7 +39,7 @@ class PeerServer:
         self._allowed = frozenset(allowed)
         self._serve_one = serve
         self._say = say
-        self._slots = threading.BoundedSemaphore(AT_ONCE_MAX)
+        self._slots = threading.BoundedSemaphore(_AT_ONCE_MAX)
         self._listener = _listen(path)
         self._stopped = threading.Event()
 
@@ -91,8 +92,16 @@ def find_user(name: str) -> int:
         raise invalid("allow", f"there is no user {name!r:.100}") from None
 
 
-def receive_exactly(connection: socket.socket, length: int, deadline: float) -> bytes:
-    """So many bytes; too late is an OSError, cut short an EOFError."""
+def receive_message(connection: socket.socket, bytes_max: int, patience_s: float) -> bytes:
+    """One message; too long is a ValueError, too late an OSError, cut short an EOFError."""
+    deadline = time.monotonic() + patience_s
+    length = int.from_bytes(_receive_exactly(connection, LENGTH_BYTES, deadline), "big")
+    if length > bytes_max:
+        raise ValueError(length)
+    return _receive_exactly(connection, length, deadline)
+
+
+def _receive_exactly(connection: socket.socket, length: int, deadline: float) -> bytes:
     data = bytearray()
     while len(data) < length:
         # One byte a second must not hold the connection for ever.

@@ -78,7 +78,7 @@ def verify_evidence(
     except InputError as error:
         findings = Findings()
         findings.add("evidence_malformed", None, error.field or "archive", error.message)
-        return _report(findings, VIOLATION)
+        return refuse(findings, "nothing behind the first thing that cannot be read")
 
 
 def _judge(
@@ -113,12 +113,21 @@ def _judge(
     )  # fmt: skip
 
 
-def _report(findings: Findings, verdict: str) -> EvidenceReport:
-    said = ["nothing behind the first thing that cannot be read"]
-    told = findings.report({}, said)
+def refuse(findings: Findings, unchecked: str) -> EvidenceReport:
+    """The verdict over what cannot be read: nothing of it was checked."""
+    told = findings.report({}, [unchecked])
     return EvidenceReport(
-        verdict, told.findings, told.finding_count, {}, told.unchecked, (), (), None, None
+        VIOLATION, told.findings, told.finding_count, {}, told.unchecked, (), (), None, None
     )
+
+
+def check_order(index: int, entry: Entry, last_at: int, place: str, findings: Findings) -> None:
+    """That an entry may stand behind those before it."""
+    if entry.at < last_at:
+        findings.add("time_backwards", index, place, "it is older than one before it")
+    if (entry.kind == "ledger.created") != (index == 0):
+        said = "ledger.created must be the first entry, and only the first"
+        findings.add("entry_changed", index, place, said)
 
 
 def _read_checkpoint(data: bytes) -> UnverifiedCheckpoint:
@@ -245,12 +254,7 @@ class _Passage:
         except InputError as error:
             self.findings.add("entry_not_canonical", index, ENTRIES, error.message)
             return None
-        if entry.at < self._last_at:
-            said = "it is older than one before it"
-            self.findings.add("time_backwards", index, ENTRIES, said)
-        if (entry.kind == "ledger.created") != (index == 0):
-            said = "ledger.created must be the first entry, and only the first"
-            self.findings.add("entry_changed", index, ENTRIES, said)
+        check_order(index, entry, self._last_at, ENTRIES, self.findings)
         self._last_at = max(self._last_at, entry.at)
         return entry
 

@@ -45,6 +45,8 @@ from affidavit.verify.evidence import (
     VERIFIED,
     VIOLATION,
     EvidenceReport,
+    check_order,
+    refuse,
 )
 from affidavit.verify.findings import Findings
 from affidavit.verify.trust import NOBODY, Trust, judge_checkpoint
@@ -56,7 +58,6 @@ _NO_ENTRIES: Final = (
     "the entries themselves: only hashes are published, so that nothing was changed since is "
     "shown, and not what was recorded"
 )
-
 _STOPPED: Final = "nothing behind what does not hold: there the reading ended"
 # So many entries are told of that are not what the tiles name.
 _ENOUGH: Final = 100
@@ -93,13 +94,8 @@ def verify_published(
         found = parse_checkpoint(note)
     except InputError as error:
         findings.add("evidence_malformed", None, _CHECKPOINT, error.message)
-        told = findings.report({}, ["nothing behind a checkpoint that cannot be read"])
-        return PublishedReport(
-            EvidenceReport(
-                VIOLATION, told.findings, told.finding_count, {}, told.unchecked, (), (), None, None
-            ),
-            (),
-        )
+        said = "nothing behind a checkpoint that cannot be read"
+        return PublishedReport(refuse(findings, said), ())
     return _Check(files, found, trust, findings).run(progress)
 
 
@@ -323,11 +319,7 @@ class _Check:
         except InputError as error:
             self._findings.add("entry_not_canonical", index, path, error.message)
             return last_at, True
-        if entry.at < last_at:
-            self._findings.add("time_backwards", index, path, "it is older than one before it")
-        if (entry.kind == "ledger.created") != (index == 0):
-            said = "ledger.created must be the first entry, and only the first"
-            self._findings.add("entry_changed", index, path, said)
+        check_order(index, entry, last_at, path, self._findings)
         return entry.at, entry.kind in BODIES
 
 

@@ -9,19 +9,17 @@ connection. What a question holds is checked by its schema before anybody looks 
 from __future__ import annotations
 
 import socket
-import time
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Struct
 
-from affidavit.apps.peers import receive_exactly
+from affidavit.apps.peers import LENGTH_BYTES, receive_message
 from affidavit.core.checkpoint import SIZE_MAX
 from affidavit.errors import CODES, AffidavitError, StoreError
 
 MESSAGE_BYTES_MAX: Final = 65_536
 PATIENCE_S: Final = 5.0
-_LENGTH_BYTES: Final = 4
 
 Name = Annotated[str, Meta(min_length=1, max_length=1_024)]
 Size = Annotated[int, Meta(ge=0, le=SIZE_MAX)]
@@ -90,13 +88,9 @@ def send(connection: socket.socket, message: Any) -> None:
     """Send one message whole."""
     data = msgspec.json.encode(message)
     connection.settimeout(PATIENCE_S)
-    connection.sendall(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
+    connection.sendall(len(data).to_bytes(LENGTH_BYTES, "big") + data)
 
 
 def receive(connection: socket.socket, patience_s: float = PATIENCE_S) -> bytes:
     """One message; too long, too late or cut short is a ValueError or an OSError."""
-    deadline = time.monotonic() + patience_s
-    length = int.from_bytes(receive_exactly(connection, _LENGTH_BYTES, deadline), "big")
-    if length > MESSAGE_BYTES_MAX:
-        raise ValueError(length)
-    return receive_exactly(connection, length, deadline)
+    return receive_message(connection, MESSAGE_BYTES_MAX, patience_s)
