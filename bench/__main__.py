@@ -8,8 +8,8 @@ import platform
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench import appends, costs, lists, lookups, serving, verifying
@@ -30,9 +30,7 @@ def main() -> int:
         help="work there, and leave a million that is built for the next time",
     )  # fmt: skip
     chosen = parser.parse_args()
-    with ExitStack() as closing:
-        temporary = tempfile.TemporaryDirectory(prefix=".bench-", dir=Path.cwd())
-        folder = chosen.place or Path(closing.enter_context(temporary))
+    with _working_in(chosen.place) as folder:
         print(
             f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
             f"{os.cpu_count()} cores; fdatasync of 4 KiB {sync_latency_us(folder):.0f} us"
@@ -48,6 +46,16 @@ def main() -> int:
     short = [line for line in lines if not line.holds]
     print(f"{len(lines) - len(short)} of {len(lines)} rows reach what is wanted")
     return 1 if short and chosen.strict else 0
+
+
+@contextmanager
+def _working_in(place: Path | None) -> Iterator[Path]:
+    """The folder that was named; else one that is gone when the figures are there."""
+    if place is not None:
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix=".bench-", dir=Path.cwd()) as name:
+        yield Path(name)
 
 
 def rows(folder: Path, *, quick: bool, million: int = 0) -> dict[str, Callable[[], list[Line]]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from affidavit.core.archive import decode_archive
-from affidavit.core.bundle import Evidence, RecordPath, Scope, SessionPart, Shown, encode_evidence
+from affidavit.core.bundle import Evidence, RecordPath, Scope, SessionPart, Shown, write_evidence
 from affidavit.core.canonical import canonicalize_value, hex_digest
 from affidavit.core.canonical import encode_string as quote
 from affidavit.core.checkpoint import TreeHead, sign_checkpoint
@@ -134,7 +134,7 @@ class SwornSession:
             {index: self.payloads[index] for index in shown if index in self.payloads},
             proofs, {self.start_index: self._describe()},
         )  # fmt: skip
-        files = decode_archive(encode_evidence(evidence, head))
+        files = decode_archive(b"".join(write_evidence(evidence, head)))
         return {name: data.decode() for name, data in files.items()}
 
     def _describe(self) -> SessionPart:

@@ -11,7 +11,7 @@ import pytest
 from affidavit.apps import places
 from affidavit.errors import InputError, StoreError
 
-FOLDERS = ("data", "state", "config", "keys")
+FOLDERS = ("data", "state", "keys")
 
 
 def folders():
@@ -35,18 +35,17 @@ def test_one_variable_may_be_relative_or_start_at_home(monkeypatch, tmp_path):
 def test_without_it_the_folders_of_the_xdg_specification(monkeypatch, tmp_path):
     monkeypatch.delenv("AFFIDAVIT_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name, default in (
-        ("DATA", ".local/share"),
-        ("STATE", ".local/state"),
-        ("CONFIG", ".config"),
+    for name, variable, default, inside in (
+        ("data", "XDG_DATA_HOME", ".local/share", "affidavit"),
+        ("state", "XDG_STATE_HOME", ".local/state", "affidavit"),
+        ("keys", "XDG_CONFIG_HOME", ".config", "affidavit/keys"),
     ):
-        folder = getattr(places, f"{name.lower()}_folder")
-        assert folder() == tmp_path / default / "affidavit"
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
-        assert folder() == tmp_path / name / "affidavit"
-        monkeypatch.setenv(f"XDG_{name}_HOME", "relative/is/ignored")
-        assert folder() == tmp_path / default / "affidavit"
-    assert places.keys_folder() == tmp_path / ".config" / "affidavit" / "keys"
+        folder = getattr(places, f"{name}_folder")
+        assert folder() == tmp_path / default / inside
+        monkeypatch.setenv(variable, str(tmp_path / name))
+        assert folder() == tmp_path / name / inside
+        monkeypatch.setenv(variable, "relative/is/ignored")
+        assert folder() == tmp_path / default / inside
 
 
 def test_on_a_mac_the_folder_of_that_system(monkeypatch, tmp_path):

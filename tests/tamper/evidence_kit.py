@@ -16,8 +16,8 @@ from affidavit.core.bundle import (
     Scope,
     SessionPart,
     Shown,
-    encode_evidence,
     proof_path,
+    write_evidence,
 )
 from affidavit.core.bundle_reading import BundleReader
 from affidavit.core.canonical import canonicalize_value
@@ -144,7 +144,7 @@ class ForgedLog:
             {index: self.proof(index) for index in wanted},
             sessions or {},
         )
-        return encode_evidence(evidence, self.head)
+        return b"".join(write_evidence(evidence, self.head))
 
     def part(
         self, start: int, *, seal: int | None = None, present: Container[int] | None = None

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
 # Ratchet: 95 of 100 functions are no longer than this; lower it when possible, never raise it.
-FUNCTION_LINES_P95 = 24
+FUNCTION_LINES_P95 = 20
 
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 FORBIDDEN_ROOMS = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"}

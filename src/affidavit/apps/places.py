@@ -3,7 +3,6 @@
     kind     AFFIDAVIT_HOME=H or macOS (H = ~/Library/Application Support/affidavit)   Linux, XDG
     data     H/data                                                ~/.local/share/affidavit
     state    H/state                                               ~/.local/state/affidavit
-    config   H/config                                              ~/.config/affidavit
     keys     H/keys                                                ~/.config/affidavit/keys
 
 Keys are never below the data folder, so that a copy of the data never carries them away. Nothing
@@ -21,7 +20,6 @@ from affidavit.errors import InputError, StoreError, invalid
 _XDG = {
     "data": ("XDG_DATA_HOME", ".local/share", "affidavit"),
     "state": ("XDG_STATE_HOME", ".local/state", "affidavit"),
-    "config": ("XDG_CONFIG_HOME", ".config", "affidavit"),
     "keys": ("XDG_CONFIG_HOME", ".config", "affidavit/keys"),
 }
 
@@ -34,11 +32,6 @@ def data_folder() -> Path:
 def state_folder() -> Path:
     """What this machine remembers about ledgers, outside of them."""
     return _folder("state")
-
-
-def config_folder() -> Path:
-    """What this user configured."""
-    return _folder("config")
 
 
 def keys_folder() -> Path:

@@ -144,13 +144,8 @@ def session_path(start_index: int) -> str:
     return f"sessions/{start_index}.json"
 
 
-def encode_evidence(evidence: Evidence, head: TreeHead) -> bytes:
-    """The bytes of an evidence file; the same evidence gives the same bytes."""
-    return b"".join(write_evidence(evidence, head))
-
-
 def write_evidence(evidence: Evidence, head: TreeHead) -> Iterator[bytes]:
-    """An evidence file in pieces.
+    """An evidence file in pieces; the same evidence gives the same bytes.
 
     The manifest stands before what it lists, and a header before what it is of, so everything is
     asked for twice: to be measured, then to be written. What is kept of a file between is little.

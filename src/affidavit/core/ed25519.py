@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Final
 
 KEY_BYTES: Final = 32
-SIGNATURE_BYTES: Final = 64
 
 _P: Final = 2**255 - 19
 # The y coordinates of the eight points of small order (RFC 7748, section 7, as Edwards points).
