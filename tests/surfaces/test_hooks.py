@@ -20,6 +20,7 @@ import affidavit
 from affidavit.apps.hook_drain import drain
 from affidavit.capture.claude_names import SOURCE, request_id_of
 from affidavit.capture.hooks.spool import Spool
+from affidavit.stores.sqlite.connection import LOCK_WAIT_S
 from faults.test_disk_full import private_mounts
 from surfaces.hook_desk import Desk
 from surfaces.hook_events import BASH, DAY, EDIT, ODD, RUN, call, event
@@ -206,7 +207,7 @@ def test_a_ledger_that_cannot_be_used_loses_nothing(desk: Desk) -> None:
 def test_a_busy_ledger_keeps_no_hook_waiting(desk: Desk) -> None:
     with affidavit.open(desk.path) as ledger, ledger.transaction() as held:
         held.create_task(title="holds the lock")
-        assert start_hook(desk.path, DAY[0]).wait(5) == 0
+        assert start_hook(desk.path, DAY[0]).wait(LOCK_WAIT_S / 2) == 0
         assert len(desk.spool.names()) == 1
     wait_until_empty(desk.spool)
 
@@ -295,14 +296,19 @@ def test_a_disk_that_is_full_fails_no_agent_and_the_loss_is_counted(tmp_path: Pa
     disk.mkdir()
     words = " ".join([*HOOK, "--ledger", str(tmp_path / "trail.db")])
     script = f"""
+        settle() {{
+            cd {disk}/state/hooks/*
+            until [ -z "$(ls events)" ]; do sleep 0.05; done
+            flock drain.lock true
+        }}
         mount -t tmpfs -o size=256k tmpfs {disk} && export AFFIDAVIT_HOME={disk}
         echo '{json.dumps(DAY[0])}' | {words} || exit 1
-        sleep 4
+        settle
         dd if=/dev/zero of={disk}/filler bs=1k 2>/dev/null
         for n in 1 2 3; do echo '{json.dumps(DAY[1])}' | {words} || exit 1; done
         rm {disk}/filler
         echo '{json.dumps(DAY[2])}' | {words} || exit 1
-        sleep 4
+        settle
     """
     subprocess.run([*prefix, "sh", "-c", script], check=True, timeout=120)
     with affidavit.open(tmp_path / "trail.db", readonly=True) as ledger:

@@ -203,9 +203,7 @@ def test_a_connection_that_breaks_off(desk: Desk, line: Line, how: signal.Signal
     line.call("find", ASKED, "toolu_1")
     told = {"name": "sleep", "arguments": {}, "_meta": {"claudecode/toolUseId": "toolu_2"}}
     line.send(json.dumps({"id": 9, "method": "tools/call", "params": told}).encode() + b"\n")
-    until = time.monotonic() + 20
-    while time.monotonic() < until and not has_asked(desk, "toolu_2"):
-        time.sleep(0.05)
+    wait_until(lambda: has_asked(desk, "toolu_2"))
     line.process.send_signal(how)
     line.process.wait(30)
     with settled(desk) as ledger:
@@ -218,6 +216,13 @@ def test_a_connection_that_breaks_off(desk: Desk, line: Line, how: signal.Signal
     over = seen("SessionEnd", reason="other")
     with desk.take(START, over) as ledger:
         assert the_call(ledger, "toolu_2")[1].error_kind == "orphaned"
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def has_asked(desk: Desk, id_: str) -> bool:
@@ -242,14 +247,13 @@ def test_a_spool_that_cannot_be_written_stops_nothing_and_is_counted(
 ) -> None:
     events = desk.spool.folder / "events"
     line.call("find", ASKED, "toolu_1")
-    until = time.monotonic() + 20
-    while time.monotonic() < until and not has_asked(desk, "toolu_1"):
-        time.sleep(0.05)
+    wait_until(lambda: has_asked(desk, "toolu_1"))
     settled(desk).close()
     events.rename(events.with_name("away"))
     events.write_text("no folder")
     assert "result" in line.call("find", ASKED, "toolu_2")
-    time.sleep(0.3)
+    notes = desk.spool.folder / "hooks.log"
+    wait_until(lambda: notes.exists() and notes.read_text().count(" proxy: ") == 2)
     events.unlink()
     events.with_name("away").rename(events)
     line.call("find", ASKED, "toolu_3")

@@ -280,9 +280,10 @@ def processor_ms(visit):
 
 def compare(visit, text):
     """What the page says of something that a reader holds against it."""
-    visit.page.fill("#kept", text)
     answer = visit.page.locator("#compared")
-    visit.page.wait_for_timeout(100)
+    answer.evaluate("one => { one.dataset.state = 'not yet'; }")
+    visit.page.fill("#kept", text)
+    visit.page.wait_for_function("document.getElementById('compared').dataset.state !== 'not yet'")
     return answer.get_attribute("data-state"), answer.inner_text()
 
 
