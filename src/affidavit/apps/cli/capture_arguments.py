@@ -22,7 +22,7 @@ def _add_connect(commands: Commands) -> None:
         commands,
         "connect",
         "connect:connect",
-        "have an agent's client recorded: its hooks, the MCP server, six lines for the agent",
+        "have an agent's client recorded: its hooks, the MCP server, five lines for the agent",
         "Shows what it changes and keeps what was there. Doing it twice changes nothing.",
     )
     _add_where(parser)

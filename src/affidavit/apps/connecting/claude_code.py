@@ -1,4 +1,4 @@
-"""What Claude Code's configuration holds when it is connected: hooks, an MCP server, six lines.
+"""What Claude Code's configuration holds when it is connected: hooks, an MCP server, five lines.
 
     here               for everything this user does          --project
     hooks              ~/.claude/settings.json                 .claude/settings.json
