@@ -344,6 +344,19 @@ CAPTURED: dict[str, dict[str, list[Fault]]] = {
     },
 }
 
+EXPORT = {
+    "session_id": NAME,
+    "task_id": NAME,
+    "record_id": NAME,
+    "range": NAME,
+    "withhold": [
+        fault("null", None),
+        fault("number", 5),
+        fault("no field", ["nonsense"]),
+        fault("a word", "nonsense"),
+        fault("numbers", [5], "INVALID_PARAMS", "withhold[0]"),
+    ],
+}
 ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
     **OBSERVED,
     **CAPTURED,
@@ -460,32 +473,8 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
         "progress": FUNCTION,
         "cores": LIMIT,
     },
-    "export": {
-        "session_id": NAME,
-        "task_id": NAME,
-        "record_id": NAME,
-        "range": NAME,
-        "withhold": [
-            fault("null", None),
-            fault("number", 5),
-            fault("no field", ["nonsense"]),
-            fault("a word", "nonsense"),
-            fault("numbers", [5], "INVALID_PARAMS", "withhold[0]"),
-        ],
-    },
-    "iter_export": {
-        "session_id": NAME,
-        "task_id": NAME,
-        "record_id": NAME,
-        "range": NAME,
-        "withhold": [
-            fault("null", None),
-            fault("number", 5),
-            fault("no field", ["nonsense"]),
-            fault("a word", "nonsense"),
-            fault("numbers", [5], "INVALID_PARAMS", "withhold[0]"),
-        ],
-    },
+    "export": EXPORT,
+    "iter_export": EXPORT,
     "iter_jsonl": {},
     "prove": {"record_id": required(NAME)},
     "prove_growth": {"old_size": required(LIMIT), "new_size": LIMIT},

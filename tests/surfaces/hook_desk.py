@@ -31,3 +31,15 @@ class Desk:
         assert drain(self.path, self.spool, wait_s=30) is not None
         assert self.spool.names() == []
         return affidavit.open(self.path, readonly=True)
+
+    def take_twice(self, *events: Any) -> tuple[int, int]:
+        """Bring events in, and the very same again; how many entries there are after each."""
+        for says in events:
+            self.put(says)
+        kept = [(name, *self.spool.read(name)) for name in self.spool.names()]
+        with self.take() as ledger:
+            once = len(ledger)
+        for one in kept:
+            self.spool.keep(*one)
+        with self.take() as ledger:
+            return once, len(ledger)
