@@ -129,6 +129,12 @@ def test_a_range_holds_every_entry_of_it_and_no_sessions(story):
     assert len(read(story.export(range=f"0:{len(story)}")).entries) == len(story)
 
 
+def test_a_part_without_any_text_is_exported_too(ledger):
+    data = ledger.export(range="0:1")
+    assert (list(read(data).entries), read(data).payloads) == ([0], {})
+    assert told(judge(data)) == []
+
+
 def test_the_same_part_gives_the_same_bytes_and_a_grown_log_another_checkpoint(story):
     first = story.export(session_id="one")
     assert story.export(session_id="one") == first

@@ -130,9 +130,9 @@ class SwornSession:
         }
         evidence = Evidence(
             Scope("session", SESSION), f"log {KEY.verifier}\nquorum none\n".encode(), note,
-            {index: self.entries[index] for index in shown},
-            {index: self.payloads[index] for index in shown if index in self.payloads},
-            proofs, {self.start_index: self._describe()},
+            [(index, self.entries[index]) for index in shown],
+            [(index, self.payloads[index]) for index in shown if index in self.payloads],
+            shown, proofs.__getitem__, {self.start_index: self._describe()},
         )  # fmt: skip
         files = decode_archive(b"".join(write_evidence(evidence, head)))
         return {name: data.decode() for name, data in files.items()}

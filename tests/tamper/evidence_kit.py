@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Container, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from affidavit.core.archive import decode_archive, encode_archive
 from affidavit.core.bundle import (
@@ -40,7 +40,19 @@ TRUST = Trust(keys=(KEY.verifier,))
 SOURCE = Source()
 
 
-def read_whole(data: bytes) -> tuple[Manifest, Evidence]:
+class Whole(NamedTuple):
+    """What is in a file, by log index where it belongs to an entry."""
+
+    scope: Scope
+    policy: bytes
+    checkpoint: bytes
+    entries: dict[int, bytes]
+    payloads: dict[int, dict[str, Shown]]
+    proofs: dict[int, bytes]
+    sessions: dict[int, SessionPart]
+
+
+def read_whole(data: bytes) -> tuple[Manifest, Whole]:
     """What is in a small file, all at once."""
     bundle = BundleReader(data)
     assert list(bundle.find_changed()) == []
@@ -49,7 +61,7 @@ def read_whole(data: bytes) -> tuple[Manifest, Evidence]:
         for start, part in bundle.sessions.items()
     }
     parts = (dict(bundle.entries()), dict(bundle.payloads()), dict(bundle.proofs()), sessions)
-    return bundle.manifest, Evidence(bundle.scope, bundle.policy, bundle.checkpoint, *parts)
+    return bundle.manifest, Whole(bundle.scope, bundle.policy, bundle.checkpoint, *parts)
 
 
 class Opened:
@@ -139,9 +151,10 @@ class ForgedLog:
             scope,
             f"log {self._key.verifier}\nquorum none\n".encode(),
             self.note,
-            {index: self.entries[index] for index in wanted},
-            dict(sorted((payloads or {}).items())),
-            {index: self.proof(index) for index in wanted},
+            [(index, self.entries[index]) for index in wanted],
+            sorted((payloads or {}).items()),
+            wanted,
+            self.proof,
             sessions or {},
         )
         return b"".join(write_evidence(evidence, self.head))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -94,17 +94,18 @@ class Manifest(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What is in the file, by log index where it belongs to an entry; in the order of the log.
+    """What is in the file, with log indices where it belongs to entries; in the order of the log.
 
-    Nothing of it need be in memory: a mapping may make its values when they are asked for.
+    Nothing of it need be in memory: all is asked for twice, and may be made anew each time.
     """
 
     scope: Scope
     policy: bytes
     checkpoint: bytes
-    entries: Mapping[int, bytes]
-    payloads: Mapping[int, Mapping[str, Shown]]
-    proofs: Mapping[int, bytes]
+    entries: Iterable[tuple[int, bytes]]
+    payloads: Iterable[tuple[int, Mapping[str, Shown]]]
+    indices: Sequence[int]
+    prove: Callable[[int], bytes]
     sessions: Mapping[int, SessionPart]
 
 
@@ -150,7 +151,7 @@ def write_evidence(evidence: Evidence, head: TreeHead) -> Iterator[bytes]:
     The manifest stands before what it lists, and a header before what it is of, so everything is
     asked for twice: to be measured, then to be written. What is kept of a file between is little.
     """
-    order = sorted(evidence.proofs, key=proof_path)
+    order = sorted(evidence.indices, key=proof_path)
     sizes = _Sizes()
     for _, pieces in _files(evidence, order):
         sizes.measure(pieces)
@@ -165,17 +166,17 @@ _Pieces = Iterable[bytes]
 def _files(evidence: Evidence, order: Sequence[int]) -> Iterator[tuple[str, _Pieces]]:
     """Every file but the manifest, in the order of the archive, its bytes made when they come."""
     yield CHECKPOINT, (evidence.checkpoint,)
-    yield ENTRIES, (_line(encode_entry_line(*item)) for item in evidence.entries.items())
+    yield ENTRIES, (_line(encode_entry_line(*item)) for item in evidence.entries)
     yield (
         PAYLOADS,
         (
             _line(canonicalize_value({"fields": encode_fields(fields), "index": index}))
-            for index, fields in evidence.payloads.items()
+            for index, fields in evidence.payloads
         ),
     )
     yield POLICY, (evidence.policy,)
     for index in order:
-        yield proof_path(index), (evidence.proofs[one] for one in (index,))
+        yield proof_path(index), map(evidence.prove, (index,))
     for index in sorted(evidence.sessions, key=session_path):
         yield session_path(index), _encode_session(evidence.sessions[index])
 

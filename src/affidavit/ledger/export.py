@@ -6,8 +6,8 @@ so the same part of the same checkpoint gives the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, ItemsView, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from affidavit.core.bundle import (
     BUNDLE_ENTRIES_MAX,
@@ -92,54 +92,14 @@ class _Remembered:
         return [self._known[node] for node in nodes]
 
 
-class _Items(ItemsView[int, T]):
-    """What was made of all of them, in one go."""
+class _Again(Generic[T]):
+    """What is made anew whenever it is asked for, so that it is never there as a whole."""
 
-    def __init__(self, made: _Made[T], items: Callable[[], Iterator[tuple[int, T]]]) -> None:
-        super().__init__(made)
-        self._items = items
-
-    def __iter__(self) -> Iterator[tuple[int, T]]:
-        return self._items()
-
-
-class _Made(Mapping[int, T]):
-    """Something of each of these entries, made anew whenever it is asked for."""
-
-    def __init__(
-        self,
-        indices: Sequence[int],
-        make: Callable[[Sequence[int]], Iterator[tuple[int, T]]],
-    ) -> None:
-        self._indices = indices
+    def __init__(self, make: Callable[[], Iterator[T]]) -> None:
         self._make = make
 
-    def __len__(self) -> int:
-        return len(self._indices)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._indices)
-
-    def __getitem__(self, index: int) -> T:
-        return next(self._make((index,)))[1]
-
-    def items(self) -> ItemsView[int, T]:
-        """All of them, in the order of the log."""
-        return _Items(self, lambda: self._make(self._indices))
-
-
-class _Records:
-    """Those records of a session that the file holds, each with its path in the session's tree."""
-
-    def __init__(self, sealed: Sequence[SessionEntry], present: Collection[int]) -> None:
-        self._leaves = [one.leaf for one in sealed]
-        places = ((place, one.log_index) for place, one in enumerate(sealed))
-        self._present = [one for one in places if one[1] in present]
-
-    def __iter__(self) -> Iterator[RecordPath]:
-        tree, size = LeafTree(self._leaves), len(self._leaves)
-        for place, index in self._present:
-            yield RecordPath(index, tuple(prove_inclusion(place, size, tree)))
+    def __iter__(self) -> Iterator[T]:
+        return self._make()
 
 
 class _Read(NamedTuple):
@@ -155,7 +115,7 @@ class _Collector:
 
     def __init__(self, reader: Reader, signed: Checkpoint, withhold: Collection[str]) -> None:
         self._reader = reader
-        self._signed = signed
+        self._note = signed.note.encode()
         self._end = signed.head.size
         self._withhold = frozenset(withhold)
         self._erasures: dict[tuple[int, str], int] | None = None
@@ -175,13 +135,15 @@ class _Collector:
             if any(index >= self._end for index in chosen):
                 return None
         indices = sorted(present)
+        with_payloads.sort()
         return Evidence(
             scope,
             self._policy(),
-            self._signed.note.encode(),
-            _Made(indices, self._raws),
-            _Made(sorted(with_payloads), self._shown),
-            _Made(indices, self._proofs),
+            self._note,
+            _Again(lambda: self._raws(indices)),
+            _Again(lambda: self._shown(with_payloads)),
+            indices,
+            self._prove,
             sessions,
         )
 
@@ -194,11 +156,9 @@ class _Collector:
             if shown := self._show(index, found):
                 yield index, shown
 
-    def _proofs(self, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        note = self._signed.note.encode()
-        for index in indices:
-            path = tuple(prove_inclusion(index, self._end, self._tree))
-            yield index, encode_proof(TlogProof(index, path, note))
+    def _prove(self, index: int) -> bytes:
+        path = tuple(prove_inclusion(index, self._end, self._tree))
+        return encode_proof(TlogProof(index, path, self._note))
 
     def _policy(self) -> bytes:
         keys = read_identity(self._reader).keys
@@ -288,13 +248,15 @@ class _Collector:
         if seal is None or seal.log_index >= self._end:
             return part
         sealed = [one for one in named if one.is_thought and one.log_index < seal.log_index]
+        leaves = [one.leaf for one in sealed]
+        shown = [(n, one.log_index) for n, one in enumerate(sealed) if one.log_index in present]
         return part._replace(
             seal_index=seal.log_index,
             root=seal.root,
             record_count=seal.record_count,
             entries_root=seal.entries_root,
             entry_count=seal.entry_count,
-            records=_Records(sealed, present),
+            records=_Again(lambda: _prove_records(leaves, shown)),
         )
 
     def _read(self, indices: Sequence[int]) -> Iterator[tuple[int, _Read]]:
@@ -338,8 +300,19 @@ class _Collector:
         return at
 
 
+def _prove_records(
+    leaves: Sequence[Digest], shown: Sequence[tuple[int, int]]
+) -> Iterator[RecordPath]:
+    """The path of each record the file holds, by its place in the tree of all the session's."""
+    tree = LeafTree(leaves)
+    for place, index in shown:
+        yield RecordPath(index, tuple(prove_inclusion(place, len(leaves), tree)))
+
+
 def _stretches(indices: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Half-open runs of neighbouring indices, none of them long."""
+    if not indices:
+        return
     start = last = indices[0]
     for index in indices[1:]:
         if index != last + 1 or index - start >= _PAGE:
