@@ -20,11 +20,12 @@ from typing import Final
 from affidavit.apps.durable_files import told
 from affidavit.errors import StoreError, invalid
 
-_AT_ONCE_MAX: Final = 8
-LENGTH_BYTES: Final = 4
+AT_ONCE_MAX: Final = 8
 _WAITING_MAX: Final = 128
 _UCRED: Final = struct.Struct("3i")  # pid, uid, gid
 
+# Before each message stands its length in so many bytes, big-endian.
+LENGTH_BYTES: Final = 4
 # One connection, and the user at its other end.
 Serve = Callable[[socket.socket, int], None]
 
@@ -39,7 +40,7 @@ class PeerServer:
         self._allowed = frozenset(allowed)
         self._serve_one = serve
         self._say = say
-        self._slots = threading.BoundedSemaphore(_AT_ONCE_MAX)
+        self._slots = threading.BoundedSemaphore(AT_ONCE_MAX)
         self._listener = _listen(path)
         self._stopped = threading.Event()
 

@@ -257,7 +257,7 @@ def _ask(question: Question, subject: Subject) -> Check:
     name = question.__name__.removeprefix("check_")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a question of its own tells of it
+            warnings.simplefilter("ignore", RuntimeWarning)  # the answer tells of it in full
             return question(subject)
     except AffidavitError as error:
         return Check(name, FAIL, error.message, error.hint, error.code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Iterator
 
 from affidavit.apps.cli.checks import (
@@ -28,11 +27,8 @@ _UNFIT = CODES["ERR_STORE_UNAVAILABLE"].exit_code
 def doctor(args: argparse.Namespace) -> Answer:
     """Examine the ledger and its place."""
     path = ledger_path(args)
-    with warnings.catch_warnings():
-        # Opening warns of what the checks say in full.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        stages = _choose_stages(path)
-        found = examine(Subject(path), stages)
+    stages = _choose_stages(path)
+    found = examine(Subject(path), stages)
     failed = [check for check in found if check.status == FAIL]
     data = {
         "ledger": path,

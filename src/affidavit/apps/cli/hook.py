@@ -11,8 +11,8 @@ from affidavit.apps.hook import take
 def hook(args: argparse.Namespace) -> Answer:
     """Take one event from stdin."""
     ledger = getattr(args, "ledger", None)
-    words = [args.client, *(("--gate",) if args.gate else ())]
-    named = [*(() if ledger is None else ("--ledger", ledger))]
-    named += () if args.to is None else ("--to", args.to)
-    code = take([*words, *named])
-    return Answer({}, (), code, is_shown=True)
+    words = [args.client]
+    words += ["--gate"] if args.gate else []
+    words += [] if ledger is None else ["--ledger", ledger]
+    words += [] if args.to is None else ["--to", args.to]
+    return Answer({}, (), take(words), is_shown=True)
