@@ -150,3 +150,14 @@ def test_help_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("\n[]\n")
+
+
+def test_a_proxy_loads_nothing_heavy_before_its_server_starts():
+    code = (
+        "import sys; from affidavit.apps import proxy; from affidavit.apps.cli.main import main; "
+        "proxy.leave = sys.exit; proxy.run = lambda *_: "
+        "print(sorted({'sqlite3', 'msgspec', 'affidavit.apps.wiring'} & sys.modules.keys())); "
+        "main(['proxy', '--', 'x'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

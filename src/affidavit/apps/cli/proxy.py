@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import PurePath
 
+from affidavit.apps import places
 from affidavit.apps import proxy as passing
-from affidavit.apps.cli.opening import ledger_path
 from affidavit.apps.cli.render import Answer
 from affidavit.errors import InputError
 
@@ -26,7 +26,7 @@ def proxy(args: argparse.Namespace) -> Answer:
         )
     called = args.name or PurePath(command[0]).name
     try:
-        code = passing.run(ledger_path(args), called, command)
+        code = passing.run(places.ledger_path(getattr(args, "ledger", None)), called, command)
     except OSError as error:
         print(f"affidavit: {command[0]} cannot be started: {error.strerror}", file=sys.stderr)
         os._exit(_NOT_FOUND)
