@@ -34,7 +34,6 @@ from affidavit.errors import AffidavitError
 # More than this of one user does not wait here: a sender keeps what is not taken.
 WAITING_BYTES_MAX: Final = 1 << 30
 _HEAD_BYTES_MAX: Final = 16_384
-_MESSAGE_BYTES_MAX: Final = EVENT_BYTES_MAX + _HEAD_BYTES_MAX
 # A file takes its blocks, however short.
 _FILE_BYTES: Final = 4_096
 _PATIENCE_S: Final = 30.0
@@ -75,7 +74,7 @@ class HooksReceived(Beside):
         spool = self._spools[uid]
         size = spool.size_bytes()
         while size < WAITING_BYTES_MAX:
-            message = receive_message(connection, _MESSAGE_BYTES_MAX, _PATIENCE_S)
+            message = receive_message(connection, EVENT_BYTES_MAX + _HEAD_BYTES_MAX, _PATIENCE_S)
             answer = REFUSED
             name, _, rest = message.partition(b"\n")
             head, _, event = rest.partition(b"\n")
