@@ -189,6 +189,24 @@ def test_every_byte_passes_as_it_is(desk: Desk, dial: Any) -> None:
         assert len(ledger.list_tool_calls()) == 1
 
 
+def test_the_last_line_needs_no_end(desk: Desk, dial: Any) -> None:
+    line = dial()
+    told = {"id": 1, "method": "tools/call", "params": {"name": "find", "arguments": ASKED}}
+    out, _ = line.process.communicate(json.dumps(told).encode(), timeout=30)
+    assert b"result" in out
+    with settled(desk) as ledger:
+        [(_, done)] = ledger.list_tool_calls()
+        assert done.status == "completed"
+
+
+def test_what_cannot_be_read_is_counted(desk: Desk, dial: Any) -> None:
+    line = dial(sys.executable, "-c", "import os\nwhile os.read(0, 65536): pass")
+    deep = b'{"id":1,"method":"tools/call","params":' + b"[" * 9_000 + b"]" * 9_000 + b"}\n"
+    line.process.communicate(deep, timeout=30)
+    with settled(desk) as ledger:
+        assert [(lost.channel, lost.count) for lost in ledger.list_dropped()] == [("proxy", 1)]
+
+
 def test_the_servers_exit_code_and_its_absence(dial: Any) -> None:
     line = dial(*SHOP, "3")
     assert line.close() == 3

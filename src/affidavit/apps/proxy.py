@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,8 @@ _CHUNK: Final = 1 << 16
 _KEEP_S_MAX: Final = 10.0
 # Where Claude Code says which of its sessions starts a server.
 _RUN: Final = "CLAUDE_CODE_SESSION_ID"
+# A command that starts a server of ours.
+_OURS: Final = re.compile(r"(?:^|[\s/])affidavit(?:\s|$)")
 
 
 class Piece(NamedTuple):
@@ -40,13 +43,13 @@ class Piece(NamedTuple):
 class Keeper(threading.Thread):
     """Reads copies of what passed, and keeps the tool calls among it."""
 
-    def __init__(self, ledger: str, called: str) -> None:
+    def __init__(self, ledger: str, called: str, *, may_be_ours: bool = False) -> None:
         super().__init__(daemon=True)
         self.pieces: queue.SimpleQueue[Piece | None] = queue.SimpleQueue()
         self._goal = find_goal(["--ledger", ledger])
         self._spool = self._goal.spool
         self._lines = {True: Lines(), False: Lines()}
-        self._conversation = Conversation()
+        self._conversation = Conversation(may_be_ours=may_be_ours)
         root = os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())
         self._head = json.dumps({"root": root, "channel": "proxy"}).encode()
         self._own = {"proxy": os.urandom(16).hex(), "called": called}
@@ -75,9 +78,9 @@ class Keeper(threading.Thread):
         read = talk.from_client if is_of_client else talk.from_server
         for line in lines.take(data):
             yield from read(line)
-        if lines.passed_over:
-            self._lose(lines.passed_over)
-            lines.passed_over = 0
+        if missed := lines.passed_over + talk.unread:
+            self._lose(missed)
+            lines.passed_over = talk.unread = 0
 
     def _keep(self, told: dict[str, Any]) -> None:
         try:
@@ -110,7 +113,8 @@ def run(ledger: str, called: str, command: list[str]) -> int:
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda got, _: server.send_signal(got))
-    keeper = Keeper(ledger, called)
+    may_be_ours = any(_OURS.search(word) for word in command)
+    keeper = Keeper(ledger, called, may_be_ours=may_be_ours)
     keeper.start()
     asks = threading.Thread(target=_pass_on, args=(keeper, True, 0, server.stdin), daemon=True)
     answers = threading.Thread(target=_pass_on, args=(keeper, False, server.stdout, 1), daemon=True)
@@ -131,6 +135,8 @@ def _pass_on(keeper: Keeper, is_of_client: bool, source: Any, target: Any) -> No
             # The copy first: an answer may be read before this goes on, and comes behind it so.
             keeper.pieces.put(Piece(is_of_client, time.time_ns() // 1_000_000, data))
             _write(ends[1], data)
+    # The copy's last line may have no end.
+    keeper.pieces.put(Piece(is_of_client, time.time_ns() // 1_000_000, b"\n"))
     for end in (source, target):
         if not isinstance(end, int):
             with contextlib.suppress(OSError):
