@@ -20,6 +20,8 @@ import affidavit
 from affidavit.apps.hook_drain import drain
 from affidavit.capture.claude_names import SOURCE, request_id_of
 from affidavit.capture.hooks.spool import Spool
+from affidavit.errors import StoreError
+from affidavit.ledger.ledger import Ledger
 from faults.test_disk_full import private_mounts
 from surfaces.hook_desk import Desk
 from surfaces.hook_events import BASH, DAY, EDIT, ODD, RUN, call, event
@@ -219,6 +221,37 @@ def test_the_half_written_event_of_a_killed_hook_is_counted(desk: Desk) -> None:
     with desk.take() as ledger:
         assert [lost.count for lost in ledger.list_dropped()] == [1]
     assert [path.name[-7:] for path in folder.iterdir()] == ["bb.part"]
+
+
+def test_what_was_lost_is_counted_though_the_ledger_was_away(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(desk.spool.folder) / "events"
+    desk.take(DAY[0]).close()
+    (folder / f"{time.time_ns() - 10**12:020d}-1-aa.part").write_bytes(b"{}")
+
+    def refuse(*_: Any) -> None:
+        raise StoreError("locked")
+
+    with monkeypatch.context() as away:
+        away.setattr(Ledger, "note_dropped", refuse)
+        with pytest.raises(StoreError):
+            desk.take()
+    with desk.take() as ledger:
+        assert [lost.count for lost in ledger.list_dropped()] == [1]
+    assert len(desk.spool.refused()) == 1
+
+
+def test_files_of_others_among_the_events_stop_nothing(desk: Desk) -> None:
+    folder = Path(desk.spool.folder) / "events"
+    desk.take(DAY[0]).close()
+    (folder / ".DS_Store").write_bytes(b"\x00")
+    (folder / "folder").mkdir()
+    (folder / "notes.part").write_bytes(b"\x00")
+    with desk.take(event("UserPromptSubmit", prompt="hello")) as ledger:
+        assert "hello" in [turn.content for turn in ledger.list_turns()]
+        assert ledger.list_dropped() == []
+    assert len([*folder.iterdir()]) == 3
 
 
 def start_hook(path: str, says: Any) -> subprocess.Popen[bytes]:

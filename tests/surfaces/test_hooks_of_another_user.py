@@ -138,6 +138,34 @@ def test_what_a_killed_hook_left_is_counted_in_the_log(sender: Sender) -> None:
     assert (lost.channel, lost.count) == ("hook", 1)
 
 
+def test_what_a_killed_hook_left_is_counted_though_there_was_no_server(sender: Sender) -> None:
+    folder = Path(sender.spool.folder) / "events"
+    folder.mkdir(parents=True)
+    (folder / f"{NAME}.part").write_bytes(b'{}\n{"hook_event_na')
+    with pytest.raises(OSError):
+        sender.send()
+    with sender.serving():
+        assert sender.send() == 1
+    with affidavit.open(sender.ledger, readonly=True) as ledger:
+        assert [lost.count for lost in ledger.list_dropped()] == [1]
+    assert len(sender.spool.refused()) == 1
+
+
+def test_what_a_killed_server_left_half_written_is_not_lost_and_not_counted(sender: Sender) -> None:
+    left = Path(hooks_received._spool_of(sender.ledger, os.getuid()).folder) / "events"
+    left.mkdir(parents=True)
+    for name in (f"{NAME}.part", f"{NAME}.0123abcd.part"):
+        (left / name).write_bytes(b'{}\n{"hook_event_na')
+        os.utime(left / name, (1_760_000_000, 1_760_000_000))
+    sender.spool.keep(NAME, b"{}", json.dumps(event("UserPromptSubmit", prompt="x")).encode())
+    with sender.serving():
+        assert sender.send() == 1
+    with affidavit.open(sender.ledger, readonly=True) as ledger:
+        assert [turn.content for turn in ledger.list_turns()] == ["x"]
+        assert ledger.list_dropped() == []
+    assert [*left.iterdir()] == []
+
+
 def test_what_hooks_could_not_keep_is_counted_in_the_servers_log_once(sender: Sender) -> None:
     sender.spool.folder.mkdir(parents=True)
     losses.take_room(sender.spool.folder)

@@ -135,7 +135,7 @@ def _count(spool: Spool, events: int, from_ms: int, to_ms: int) -> None:
 
 
 def _spool_of(ledger: str, uid: int) -> Spool:
-    return Spool(open_spool(ledger).folder / "from" / str(uid))
+    return Spool(open_spool(ledger).folder / "from" / str(uid), is_resent=True)
 
 
 def _user(uid: int) -> str:

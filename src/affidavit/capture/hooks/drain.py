@@ -43,9 +43,8 @@ class Drain:
     def run(self) -> int:
         """Bring in everything that waits; how many events that were."""
         done = 0
-        lost = self._spool.take_unfinished(time.time())
-        if lost:
-            self._drop([int(name.split("-")[0]) // 1_000_000 for name in lost], "half-written")
+        for name in self._spool.find_unfinished(time.time()):
+            self._lay_aside(name, "half-written")
         if (unkept := find_lost(self._spool.folder)) is not None:
             with self._open("", CHANNEL) as ledger:
                 ledger.note_dropped(CHANNEL, *unkept)
@@ -70,7 +69,7 @@ class Drain:
     def _read(self, name: str) -> tuple[Event | None, int]:
         head, body = self._spool.read(name)
         try:
-            about, says = json.loads(head), json.loads(body)
+            about, says = json.loads(head), json.loads(body.decode(errors="replace"))
             if not isinstance(says, dict):
                 raise TypeError(f"is {type(says).__name__}, not an object")
             about = {"ppid": 0, "root": "", **about}

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,8 @@ LOG_BYTES_MAX: Final = 1_000_000
 UNFINISHED_S: Final = 60
 _OWNER_ONLY: Final = 0o600
 _FRESH: Final = ".part"
+# Whatever else lies among the events is not ours.
+_NAME: Final = re.compile(r"[0-9]{20}-")
 
 
 def fresh_name() -> str:
@@ -32,10 +35,11 @@ def fresh_name() -> str:
 
 
 class Spool:
-    """One folder of events."""
+    """One folder of events; `is_resent`: whoever left one half-written will bring it again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_resent: bool = False) -> None:
         self.folder = folder
+        self._is_resent = is_resent
         self._events = folder / "events"
         self._refused = folder / "refused"
 
@@ -47,7 +51,7 @@ class Spool:
 
     def keep(self, name: str, head: bytes, event: bytes) -> None:
         """Keep an event that has its name already; doing it twice is doing it once."""
-        fresh = self._events / f"{name}{_FRESH}"
+        fresh = self._events / f"{name}.{os.urandom(4).hex()}{_FRESH}"
         self._events.mkdir(0o700, parents=True, exist_ok=True)
         try:
             _write(fresh, head + b"\n" + event)
@@ -73,7 +77,7 @@ class Spool:
 
     def _listed(self) -> list[str]:
         try:
-            return [path.name for path in self._events.iterdir()]
+            return [path.name for path in self._events.iterdir() if _NAME.match(path.name)]
         except FileNotFoundError:
             return []
 
@@ -99,16 +103,20 @@ class Spool:
         except FileNotFoundError:
             return []
 
-    def take_unfinished(self, now_s: float) -> list[str]:
-        """Lay aside what killed hooks left half-written; their names."""
-        lost = [
-            name
-            for name in sorted(self._listed())
-            if name.endswith(_FRESH) and now_s - int(name.split("-")[0]) / 1e9 > UNFINISHED_S
-        ]
-        for name in lost:
-            self.refuse(name)
-        return lost
+    def find_unfinished(self, now_s: float) -> list[str]:
+        """What killed hooks left half-written, to be counted and then laid aside."""
+        fresh = [name for name in sorted(self._listed()) if name.endswith(_FRESH)]
+        if self._is_resent:
+            self.remove([name for name in fresh if self._is_left(name, now_s)])
+            return []
+        return [name for name in fresh if now_s - int(name.split("-")[0]) / 1e9 > UNFINISHED_S]
+
+    def _is_left(self, name: str, now_s: float) -> bool:
+        """Whether nobody writes it any more; what it is named after may be long ago."""
+        try:
+            return now_s - (self._events / name).stat().st_mtime > UNFINISHED_S
+        except FileNotFoundError:
+            return False
 
     @contextlib.contextmanager
     def hold(self, wait_s: float = 0.0) -> Iterator[bool]:
