@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +21,7 @@ import pytest
 
 import affidavit
 from affidavit.apps import hook as taking
-from affidavit.apps import hooks_received
+from affidavit.apps import hook_sending, hooks_received, peers
 from affidavit.apps.hook_sending import HALF_WRITTEN, main, send
 from affidavit.apps.hooks_received import HooksReceived
 from affidavit.capture.claude_names import SOURCE, request_id_of
@@ -228,6 +230,68 @@ def test_nobody_fills_the_disk_of_the_server(
     left = hooks_received._spool_of(sender.ledger, os.getuid())
     assert len(left.names()) == 5
     assert len(sender.spool.names()) == 4
+
+
+def knock(sender: Sender, *messages: bytes) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(2)
+    connection.connect(str(sender.path))
+    with contextlib.suppress(OSError):  # it may be hung up on already
+        connection.sendall(b"".join(map(framed, messages)))
+    return connection
+
+
+def test_nor_with_many_connections_at_once(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hooks_received, "WAITING_BYTES_MAX", 20_000)
+    monkeypatch.setattr(HooksReceived, "_record", lambda *_: None)
+    told = [f"{at:020d}-1-0123abcd\n{{}}\n{{}}".encode() for at in range(16)]
+    with sender.serving(), knock(sender, *told[:4]) as first:
+        assert receive(first, 4) == b"++++"
+        with knock(sender, *told[4:8]) as second, knock(sender, *told[8:]) as third:
+            first.close()
+            receive(second, 4)
+            receive(third, 8)
+    assert len(hooks_received._spool_of(sender.ledger, os.getuid()).names()) == 5
+
+
+def receive(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    with contextlib.suppress(OSError):
+        while len(data) < count and (part := connection.recv(count)):
+            data += part
+    return data
+
+
+def test_who_holds_connections_keeps_no_other_user_waiting(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = os.getuid() + 1
+    those = [other] * 100
+    monkeypatch.setattr(peers, "find_peer", lambda _: those.pop() if those else os.getuid())
+    monkeypatch.setattr(hook_sending, "_PATIENCE_S", 5.0)
+    sender.put(event("UserPromptSubmit", prompt="in time"))
+    with sender.serving(os.getuid(), other), contextlib.ExitStack() as held:
+        for _ in range(100):
+            held.enter_context(knock(sender))
+        assert sender.send() == 1
+        assert threading.active_count() < 80
+
+
+def test_who_is_refused_fills_no_log(sender: Sender) -> None:
+    with sender.serving(os.getuid() + 1):
+        for _ in range(50):
+            with knock(sender) as connection:
+                assert receive(connection, 1) == b""
+    assert sender.said == [f"refused user {os.getuid()}"]
+
+
+def test_a_file_that_goes_while_files_are_counted_ends_no_connection(sender: Sender) -> None:
+    left = Path(hooks_received._spool_of(sender.ledger, os.getuid()).folder) / "refused"
+    left.mkdir(parents=True)
+    (left / NAME).symlink_to("gone")
+    sender.put(event("UserPromptSubmit", prompt="x"))
+    with sender.serving():
+        assert sender.send() == 1
 
 
 @pytest.mark.parametrize(

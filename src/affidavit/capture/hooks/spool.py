@@ -23,6 +23,8 @@ from typing import Final
 LOG_BYTES_MAX: Final = 1_000_000
 # A file that was begun so long ago will not be finished: its writer was killed.
 UNFINISHED_S: Final = 60
+# A file takes its blocks, however short.
+FILE_BYTES: Final = 4_096
 _OWNER_ONLY: Final = 0o600
 _FRESH: Final = ".part"
 # Whatever else lies among the events is not ours.
@@ -63,9 +65,9 @@ class Spool:
         _sync(self._events)
 
     def size_bytes(self) -> int:
-        """How much waits or was laid aside."""
+        """How much of the disk is taken by what waits or was laid aside."""
         return sum(
-            path.stat().st_size
+            _size_of(path)
             for folder in (self._events, self._refused)
             if folder.is_dir()
             for path in folder.iterdir()
@@ -188,6 +190,13 @@ class Spool:
         finally:
             os.close(descriptor)
         return True
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size + FILE_BYTES
+    except FileNotFoundError:  # it has just been recorded
+        return 0
 
 
 def _lock(descriptor: int, wait_s: float) -> bool:
