@@ -243,6 +243,27 @@ def has_asked(desk: Desk, id_: str) -> bool:
         return the_call(ledger, id_) is not None
 
 
+def test_what_a_proxy_could_not_keep_before_its_end_is_counted_later(
+    desk: Desk, line: Line
+) -> None:
+    events = desk.spool.folder / "events"
+    line.call("find", ASKED, "toolu_1")
+    until = time.monotonic() + 20
+    while time.monotonic() < until and not has_asked(desk, "toolu_1"):
+        time.sleep(0.05)
+    settled(desk).close()
+    events.rename(events.with_name("away"))
+    events.write_text("no folder")
+    assert "result" in line.call("find", ASKED, "toolu_2")
+    assert line.close() == 0
+    events.unlink()
+    events.with_name("away").rename(events)
+    for _ in range(2):
+        with settled(desk) as ledger:
+            # What was asked, what was answered, and that the connection ended.
+            assert [(lost.channel, lost.count) for lost in ledger.list_dropped()] == [("proxy", 3)]
+
+
 def test_our_own_server_is_not_recorded_twice(desk: Desk, dial: Any) -> None:
     own = [sys.executable, "-m", "affidavit", "--ledger", desk.path, "mcp"]
     line = dial(*own)

@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from affidavit.apps.hook import find_goal, start_drain
+from affidavit.capture.hooks.losses import count_lost, take_room
 from affidavit.capture.proxy.frames import Conversation, Lines
 
 _CHUNK: Final = 1 << 16
 _KEEP_S_MAX: Final = 10.0
+CHANNEL: Final = "proxy"
 # Where Claude Code says which of its sessions starts a server.
 _RUN: Final = "CLAUDE_CODE_SESSION_ID"
 # A command that starts a server of ours.
@@ -51,7 +53,7 @@ class Keeper(threading.Thread):
         self._lines = {True: Lines(), False: Lines()}
         self._conversation = Conversation(may_be_ours=may_be_ours)
         root = os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())
-        self._head = json.dumps({"root": root, "channel": "proxy"}).encode()
+        self._head = json.dumps({"root": root, "channel": CHANNEL}).encode()
         self._own = {"proxy": os.urandom(16).hex(), "called": called}
         if run := os.environ.get(_RUN):
             self._own["session_id"] = run
@@ -61,6 +63,9 @@ class Keeper(threading.Thread):
 
     def run(self) -> None:
         """Until nothing passes any more."""
+        with contextlib.suppress(OSError):
+            self._spool.folder.mkdir(0o700, parents=True, exist_ok=True)
+            take_room(self._spool.folder)
         while (piece := self.pieces.get()) is not None:
             try:
                 for told in self._read(piece.is_of_client, piece.data):
@@ -71,6 +76,15 @@ class Keeper(threading.Thread):
             self._keep(told)
         if self._kept or self._lost:
             self._keep({"kind": "ended"})
+        if self._lost:
+            self._leave_count()
+
+    def _leave_count(self) -> None:
+        """Whoever empties the spool next tells what this proxy lost, for it cannot any more."""
+        now_ms, folder = time.time_ns() // 1_000_000, self._spool.folder
+        with contextlib.suppress(OSError):
+            count_lost(folder, self._lost_since_ms, self._lost, CHANNEL)
+            count_lost(folder, now_ms, 0, CHANNEL)
 
     def _read(self, is_of_client: bool, data: bytes) -> Iterator[dict[str, Any]]:
         lines = self._lines[is_of_client]

@@ -45,10 +45,11 @@ class Drain:
         done = 0
         for name in self._spool.find_unfinished(time.time()):
             self._lay_aside(name, "half-written")
-        if (unkept := find_lost(self._spool.folder)) is not None:
-            with self._open("", CHANNEL) as ledger:
-                ledger.note_dropped(CHANNEL, *unkept)
-            settle_lost(self._spool.folder, unkept)
+        for channel in (CHANNEL, proxy.CHANNEL):
+            if (unkept := find_lost(self._spool.folder, channel)) is not None:
+                with self._open("", CHANNEL) as ledger:
+                    ledger.note_dropped(channel, *unkept)
+                settle_lost(self._spool.folder, unkept, channel)
         while names := self._spool.names():
             done += self._take(names)
         return done
