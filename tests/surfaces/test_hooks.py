@@ -300,6 +300,15 @@ def test_a_hook_ends_with_0_whatever_happens(
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 
+def test_a_hook_named_behind_an_option_ends_with_0_too(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "file"))
+    ran = cli("--ledger", str(tmp_path / "l.db"), "hook", "claude-code", stdin=b"{}")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
 def test_what_cannot_be_kept_is_counted(desk: Desk) -> None:
     """A folder that takes no files, a disk without room: the count has its room already."""
     assert start_hook(desk.path, DAY[0]).wait(60) == 0

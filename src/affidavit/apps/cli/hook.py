@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from affidavit.apps.cli.render import Answer
-from affidavit.apps.hook import take
+from affidavit.apps.hook import take_anyway
 
 
 def hook(args: argparse.Namespace) -> Answer:
@@ -14,5 +14,5 @@ def hook(args: argparse.Namespace) -> Answer:
     words = [args.client, *(("--gate",) if args.gate else ())]
     named = [*(() if ledger is None else ("--ledger", ledger))]
     named += () if args.to is None else ("--to", args.to)
-    code = take([*words, *named])
+    code = take_anyway([*words, *named])
     return Answer({}, (), code, is_shown=True)
