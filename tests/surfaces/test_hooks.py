@@ -19,6 +19,7 @@ import pytest
 import affidavit
 from affidavit.apps.hook_drain import drain
 from affidavit.capture.claude_names import SOURCE, request_id_of
+from affidavit.capture.hooks import drain as draining
 from affidavit.capture.hooks.spool import Spool
 from affidavit.errors import StoreError
 from affidavit.ledger.ledger import Ledger
@@ -125,6 +126,17 @@ def test_what_is_no_event_is_laid_aside_and_counted(desk: Desk, body: bytes) -> 
         assert [turn.content for turn in ledger.list_turns()] == ["after it"]
     assert len(desk.spool.refused()) == 1
     assert "1 dropped" in desk.spool.last_note()
+
+
+def test_an_event_that_would_take_all_memory_is_laid_aside_unread(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draining, "_OBJECTS_MAX", 1_000)
+    desk.put(b'{"hook_event_name":"Stop","a":[' + b"{}," * 1_000 + b"0]}")
+    with desk.take(event("Stop", last_assistant_message="a, b" * 1_000)) as ledger:
+        assert [lost.count for lost in ledger.list_dropped()] == [1]
+        assert len(ledger.list_turns()) == 1
+    assert "more than 1,000 objects" in desk.spool.last_note()
 
 
 def test_events_brought_in_twice_are_recorded_once(desk: Desk) -> None:

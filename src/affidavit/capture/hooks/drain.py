@@ -28,6 +28,8 @@ OpenLedger = Callable[[str, str], AbstractContextManager[Ledger]]
 
 _STRETCH: Final = 32
 _STRETCH_BYTES_MAX: Final = 4_000_000
+# A few bytes make an object of many: 64 MiB of them would take two gigabytes, and again after that.
+_OBJECTS_MAX: Final = 4_000_000
 # How long after `/clear` a new id of the same window belongs to the same run.
 _CLEARED_MS: Final = 60_000
 
@@ -70,6 +72,8 @@ class Drain:
     def _read(self, name: str) -> tuple[Event | None, int]:
         head, body = self._spool.read(name)
         try:
+            if body.count(b"{") + body.count(b"[") > _OBJECTS_MAX:
+                raise ValueError(f"it has more than {_OBJECTS_MAX:,} objects")
             about, says = json.loads(head), json.loads(body.decode(errors="replace"))
             if not isinstance(says, dict):
                 raise TypeError(f"is {type(says).__name__}, not an object")
