@@ -139,6 +139,12 @@ def test_an_event_that_would_take_all_memory_is_laid_aside_unread(
     assert "more than 1,000 objects" in desk.spool.last_note()
 
 
+def test_what_is_remembered_of_windows_stays_small(desk: Desk) -> None:
+    for odd in ("x" * 1_000_000, ["y"] * 100_000):
+        desk.take(event("SessionEnd", reason="clear", cwd=odd)).close()
+    assert (desk.spool.folder / "cleared.json").stat().st_size < 10_000
+
+
 def test_events_brought_in_twice_are_recorded_once(desk: Desk) -> None:
     for says in DAY:
         desk.put(says)

@@ -285,6 +285,29 @@ def test_who_is_refused_fills_no_log(sender: Sender) -> None:
     assert sender.said == [f"refused user {os.getuid()}"]
 
 
+def test_what_nobody_thought_of_does_not_end_the_recording(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks_received, "_RETRY_S", 0.05)
+    whole, failures = hooks_received.Drain.run, [RuntimeError("odd")]
+
+    def run(drain: Any) -> int:
+        if failures:
+            raise failures.pop()
+        return whole(drain)
+
+    monkeypatch.setattr(hooks_received.Drain, "run", run)
+    sender.put(event("UserPromptSubmit", prompt="x"))
+    left = hooks_received._spool_of(sender.ledger, os.getuid())
+    with sender.serving():
+        sender.send()
+        until = time.monotonic() + 10
+        while left.names() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert left.names() == []
+    assert sender.said == [f"events of user {os.getuid()} wait: odd"]
+
+
 def test_a_file_that_goes_while_files_are_counted_ends_no_connection(sender: Sender) -> None:
     left = Path(hooks_received._spool_of(sender.ledger, os.getuid()).folder) / "refused"
     left.mkdir(parents=True)

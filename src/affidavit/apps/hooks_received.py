@@ -30,7 +30,6 @@ from affidavit.capture.hooks.drain import Drain
 from affidavit.capture.hooks.losses import count_lost, find_lost, take_room
 from affidavit.capture.hooks.spool import FILE_BYTES, Spool
 from affidavit.core.entry import Source
-from affidavit.errors import AffidavitError
 
 # More than this of one user does not wait here: a sender keeps what is not taken.
 WAITING_BYTES_MAX: Final = 1 << 30
@@ -103,7 +102,7 @@ class HooksReceived(Beside):
         for uid, spool in self._spools.items():
             try:
                 self._record(uid, spool)
-            except (AffidavitError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - who sends it must not end the recording
                 self._say(f"events of user {uid} wait: {error}")
                 done = False
         return done

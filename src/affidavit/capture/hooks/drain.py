@@ -126,7 +126,8 @@ class Drain:
     def _remember(self, event: Event, ppid: Any) -> None:
         """`/clear` gives the run of a window a new id, and does not say which one it had."""
         asked = name_of(event.says.get("prompt_id"))  # both events of one `/clear` have the same
-        window = f"{ppid} {event.says.get('cwd')}" if asked is None else f"prompt {asked}"
+        where = f"{name_of(str(ppid))} {name_of(event.says.get('cwd'))}"
+        window = where if asked is None else f"prompt {asked}"
         if event.name == "SessionEnd" and event.says.get("reason") == "clear" and event.run:
             known = self._cleared()
             known[window] = [event.run, event.at_ms]
