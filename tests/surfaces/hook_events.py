@@ -101,6 +101,7 @@ ODD = (
     event("Stop", session_id=...),
     event("Notification", session_id="x" * 5_000, message="long id"),
     event("Notification", session_id="line\nbreak", message="control"),
+    event("Notification", session_id="next\x85line", model="\x9b31m", message="control, higher up"),
     event("SessionEnd", session_id="nobody saw it start", reason="other"),
     event(..., message="no name"),
 )  # fmt: skip

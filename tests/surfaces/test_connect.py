@@ -253,6 +253,44 @@ def test_a_project_has_files_of_its_own(cli: Any, home: Path) -> None:
     assert not (home / ".mcp.json").exists()
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_folder_that_was_made_goes_again_when_nothing_else_is_in_it(
+    cli: Any, home: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    project, used = home / "project", home / "used"
+    for folder in (project, used):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        for number in range(times):
+            cli("connect", "claude-code", "--project", *(["--gate"] if number else []))
+    (used / ".claude/settings.local.json").write_text("{}")
+    for folder in (project, used):
+        monkeypatch.chdir(folder)
+        cli("disconnect", "claude-code", "--project")
+    assert [*project.iterdir()] == []
+    assert [path.name for path in (used / ".claude").iterdir()] == ["settings.local.json"]
+    cli("connect", "claude-code")
+    cli("disconnect", "claude-code")
+    assert [*(home / ".claude").iterdir()] == []
+
+
+def test_who_is_connected_twice_with_other_options_is_told(
+    cli: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = home / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    assert "recorded twice" not in cli("connect", "claude-code").out
+    assert "recorded twice" not in cli("connect", "claude-code", "--project").out
+    told = cli("connect", "claude-code", "--project", "--gate").out
+    assert f"recorded twice: {home}/.claude/settings.json" in told
+    assert f"recorded twice: {project}/.claude/settings.json" in cli("connect", "claude-code").out
+    assert "recorded twice" not in cli("connect", "claude-code", "--gate").out
+    (home / ".claude/settings.json").write_text('{"hooks": 7}')
+    assert "recorded twice" not in cli("connect", "claude-code", "--project").out
+    assert "recorded twice" not in cli("disconnect", "claude-code", "--project").out
+
+
 def test_a_link_stays_a_link_and_rights_stay_rights(cli: Any, home: Path) -> None:
     fill(home)
     real = home / "dotfiles.json"
@@ -329,11 +367,11 @@ def test_connected_with_a_server_of_another_user_an_event_goes_the_whole_way(
         assert asked.code == 0
         assert [one["name"] for one in asked.data["checks"]] == ["hooks"]
         goal = find_goal(["--to", str(place)])
-        goal.spool.keep("1-x", b"{}", b"{}")
+        goal.spool.keep(odd := f"{1:020d}-x", b"{}", b"{}")
         until = time.monotonic() + 30
         while "1 events were laid aside" not in probe(ledger).trouble:
             assert time.monotonic() < until, goal.spool.last_note()
-        (goal.spool.folder / "refused" / "1-x").unlink()
+        (goal.spool.folder / "refused" / odd).unlink()
         assert probe(ledger).said == (
             "Claude Code is connected; an event went the whole way, the MCP server answers"
         )

@@ -19,7 +19,10 @@ import pytest
 import affidavit
 from affidavit.apps.hook_drain import drain
 from affidavit.capture.claude_names import SOURCE, request_id_of
+from affidavit.capture.hooks import drain as draining
 from affidavit.capture.hooks.spool import Spool
+from affidavit.errors import StoreError
+from affidavit.ledger.ledger import Ledger
 from faults.test_disk_full import private_mounts
 from surfaces.hook_desk import Desk
 from surfaces.hook_events import BASH, DAY, EDIT, ODD, RUN, call, event
@@ -125,6 +128,23 @@ def test_what_is_no_event_is_laid_aside_and_counted(desk: Desk, body: bytes) -> 
     assert "1 dropped" in desk.spool.last_note()
 
 
+def test_an_event_that_would_take_all_memory_is_laid_aside_unread(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draining, "_OBJECTS_MAX", 1_000)
+    desk.put(b'{"hook_event_name":"Stop","a":[' + b"{}," * 1_000 + b"0]}")
+    with desk.take(event("Stop", last_assistant_message="a, b" * 1_000)) as ledger:
+        assert [lost.count for lost in ledger.list_dropped()] == [1]
+        assert len(ledger.list_turns()) == 1
+    assert "more than 1,000 objects" in desk.spool.last_note()
+
+
+def test_what_is_remembered_of_windows_stays_small(desk: Desk) -> None:
+    for odd in ("x" * 1_000_000, ["y"] * 100_000):
+        desk.take(event("SessionEnd", reason="clear", cwd=odd)).close()
+    assert (desk.spool.folder / "cleared.json").stat().st_size < 10_000
+
+
 def test_events_brought_in_twice_are_recorded_once(desk: Desk) -> None:
     once, twice = desk.take_twice(*DAY)
     assert once == twice > len(DAY)
@@ -214,6 +234,37 @@ def test_the_half_written_event_of_a_killed_hook_is_counted(desk: Desk) -> None:
     assert [path.name[-7:] for path in folder.iterdir()] == ["bb.part"]
 
 
+def test_what_was_lost_is_counted_though_the_ledger_was_away(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(desk.spool.folder) / "events"
+    desk.take(DAY[0]).close()
+    (folder / f"{time.time_ns() - 10**12:020d}-1-aa.part").write_bytes(b"{}")
+
+    def refuse(*_: Any) -> None:
+        raise StoreError("locked")
+
+    with monkeypatch.context() as away:
+        away.setattr(Ledger, "note_dropped", refuse)
+        with pytest.raises(StoreError):
+            desk.take()
+    with desk.take() as ledger:
+        assert [lost.count for lost in ledger.list_dropped()] == [1]
+    assert len(desk.spool.refused()) == 1
+
+
+def test_files_of_others_among_the_events_stop_nothing(desk: Desk) -> None:
+    folder = Path(desk.spool.folder) / "events"
+    desk.take(DAY[0]).close()
+    (folder / ".DS_Store").write_bytes(b"\x00")
+    (folder / "folder").mkdir()
+    (folder / "notes.part").write_bytes(b"\x00")
+    with desk.take(event("UserPromptSubmit", prompt="hello")) as ledger:
+        assert "hello" in [turn.content for turn in ledger.list_turns()]
+        assert ledger.list_dropped() == []
+    assert len([*folder.iterdir()]) == 3
+
+
 def start_hook(path: str, says: Any) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         [*HOOK, "--ledger", path],
@@ -258,6 +309,15 @@ def test_a_hook_ends_with_0_whatever_happens(
         input=b"\xff{", env=environment, capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
+
+
+def test_a_hook_named_behind_an_option_ends_with_0_too(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("AFFIDAVIT_HOME", str(tmp_path / "file"))
+    ran = cli("--ledger", str(tmp_path / "l.db"), "hook", "claude-code", stdin=b"{}")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
 def test_what_cannot_be_kept_is_counted(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +21,7 @@ import pytest
 
 import affidavit
 from affidavit.apps import hook as taking
-from affidavit.apps import hooks_received
+from affidavit.apps import hook_sending, hooks_received, peers
 from affidavit.apps.hook_sending import HALF_WRITTEN, main, send
 from affidavit.apps.hooks_received import HooksReceived
 from affidavit.capture.claude_names import SOURCE, request_id_of
@@ -138,6 +140,34 @@ def test_what_a_killed_hook_left_is_counted_in_the_log(sender: Sender) -> None:
     assert (lost.channel, lost.count) == ("hook", 1)
 
 
+def test_what_a_killed_hook_left_is_counted_though_there_was_no_server(sender: Sender) -> None:
+    folder = Path(sender.spool.folder) / "events"
+    folder.mkdir(parents=True)
+    (folder / f"{NAME}.part").write_bytes(b'{}\n{"hook_event_na')
+    with pytest.raises(OSError):
+        sender.send()
+    with sender.serving():
+        assert sender.send() == 1
+    with affidavit.open(sender.ledger, readonly=True) as ledger:
+        assert [lost.count for lost in ledger.list_dropped()] == [1]
+    assert len(sender.spool.refused()) == 1
+
+
+def test_what_a_killed_server_left_half_written_is_not_lost_and_not_counted(sender: Sender) -> None:
+    left = Path(hooks_received._spool_of(sender.ledger, os.getuid()).folder) / "events"
+    left.mkdir(parents=True)
+    for name in (f"{NAME}.part", f"{NAME}.0123abcd.part"):
+        (left / name).write_bytes(b'{}\n{"hook_event_na')
+        os.utime(left / name, (1_760_000_000, 1_760_000_000))
+    sender.spool.keep(NAME, b"{}", json.dumps(event("UserPromptSubmit", prompt="x")).encode())
+    with sender.serving():
+        assert sender.send() == 1
+    with affidavit.open(sender.ledger, readonly=True) as ledger:
+        assert [turn.content for turn in ledger.list_turns()] == ["x"]
+        assert ledger.list_dropped() == []
+    assert [*left.iterdir()] == []
+
+
 def test_what_hooks_could_not_keep_is_counted_in_the_servers_log_once(sender: Sender) -> None:
     sender.spool.folder.mkdir(parents=True)
     losses.take_room(sender.spool.folder)
@@ -200,6 +230,91 @@ def test_nobody_fills_the_disk_of_the_server(
     left = hooks_received._spool_of(sender.ledger, os.getuid())
     assert len(left.names()) == 5
     assert len(sender.spool.names()) == 4
+
+
+def knock(sender: Sender, *messages: bytes) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(2)
+    connection.connect(str(sender.path))
+    with contextlib.suppress(OSError):  # it may be hung up on already
+        connection.sendall(b"".join(map(framed, messages)))
+    return connection
+
+
+def test_nor_with_many_connections_at_once(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hooks_received, "WAITING_BYTES_MAX", 20_000)
+    monkeypatch.setattr(HooksReceived, "_record", lambda *_: None)
+    told = [f"{at:020d}-1-0123abcd\n{{}}\n{{}}".encode() for at in range(16)]
+    with sender.serving(), knock(sender, *told[:4]) as first:
+        assert receive(first, 4) == b"++++"
+        with knock(sender, *told[4:8]) as second, knock(sender, *told[8:]) as third:
+            first.close()
+            receive(second, 4)
+            receive(third, 8)
+    assert len(hooks_received._spool_of(sender.ledger, os.getuid()).names()) == 5
+
+
+def receive(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    with contextlib.suppress(OSError):
+        while len(data) < count and (part := connection.recv(count)):
+            data += part
+    return data
+
+
+def test_who_holds_connections_keeps_no_other_user_waiting(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = os.getuid() + 1
+    those = [other] * 100
+    monkeypatch.setattr(peers, "find_peer", lambda _: those.pop() if those else os.getuid())
+    monkeypatch.setattr(hook_sending, "_PATIENCE_S", 5.0)
+    sender.put(event("UserPromptSubmit", prompt="in time"))
+    with sender.serving(os.getuid(), other), contextlib.ExitStack() as held:
+        for _ in range(100):
+            held.enter_context(knock(sender))
+        assert sender.send() == 1
+        assert threading.active_count() < 80
+
+
+def test_who_is_refused_fills_no_log(sender: Sender) -> None:
+    with sender.serving(os.getuid() + 1):
+        for _ in range(50):
+            with knock(sender) as connection:
+                assert receive(connection, 1) == b""
+    assert sender.said == [f"refused user {os.getuid()}"]
+
+
+def test_what_nobody_thought_of_does_not_end_the_recording(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks_received, "_RETRY_S", 0.05)
+    whole, failures = hooks_received.Drain.run, [RuntimeError("odd")]
+
+    def run(drain: Any) -> int:
+        if failures:
+            raise failures.pop()
+        return whole(drain)
+
+    monkeypatch.setattr(hooks_received.Drain, "run", run)
+    sender.put(event("UserPromptSubmit", prompt="x"))
+    left = hooks_received._spool_of(sender.ledger, os.getuid())
+    with sender.serving():
+        sender.send()
+        until = time.monotonic() + 10
+        while left.names() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert left.names() == []
+    assert sender.said == [f"events of user {os.getuid()} wait: odd"]
+
+
+def test_a_file_that_goes_while_files_are_counted_ends_no_connection(sender: Sender) -> None:
+    left = Path(hooks_received._spool_of(sender.ledger, os.getuid()).folder) / "refused"
+    left.mkdir(parents=True)
+    (left / NAME).symlink_to("gone")
+    sender.put(event("UserPromptSubmit", prompt="x"))
+    with sender.serving():
+        assert sender.send() == 1
 
 
 @pytest.mark.parametrize(

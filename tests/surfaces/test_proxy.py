@@ -189,6 +189,24 @@ def test_every_byte_passes_as_it_is(desk: Desk, dial: Any) -> None:
         assert len(ledger.list_tool_calls()) == 1
 
 
+def test_the_last_line_needs_no_end(desk: Desk, dial: Any) -> None:
+    line = dial()
+    told = {"id": 1, "method": "tools/call", "params": {"name": "find", "arguments": ASKED}}
+    out, _ = line.process.communicate(json.dumps(told).encode(), timeout=30)
+    assert b"result" in out
+    with settled(desk) as ledger:
+        [(_, done)] = ledger.list_tool_calls()
+        assert done.status == "completed"
+
+
+def test_what_cannot_be_read_is_counted(desk: Desk, dial: Any) -> None:
+    line = dial(sys.executable, "-c", "import os\nwhile os.read(0, 65536): pass")
+    deep = b'{"id":1,"method":"tools/call","params":' + b"[" * 9_000 + b"]" * 9_000 + b"}\n"
+    line.process.communicate(deep, timeout=30)
+    with settled(desk) as ledger:
+        assert [(lost.channel, lost.count) for lost in ledger.list_dropped()] == [("proxy", 1)]
+
+
 def test_the_servers_exit_code_and_its_absence(dial: Any) -> None:
     line = dial(*SHOP, "3")
     assert line.close() == 3
@@ -228,6 +246,27 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def has_asked(desk: Desk, id_: str) -> bool:
     with affidavit.open(desk.path, readonly=True) as ledger:
         return the_call(ledger, id_) is not None
+
+
+def test_what_a_proxy_could_not_keep_before_its_end_is_counted_later(
+    desk: Desk, line: Line
+) -> None:
+    events = desk.spool.folder / "events"
+    line.call("find", ASKED, "toolu_1")
+    until = time.monotonic() + 20
+    while time.monotonic() < until and not has_asked(desk, "toolu_1"):
+        time.sleep(0.05)
+    settled(desk).close()
+    events.rename(events.with_name("away"))
+    events.write_text("no folder")
+    assert "result" in line.call("find", ASKED, "toolu_2")
+    assert line.close() == 0
+    events.unlink()
+    events.with_name("away").rename(events)
+    for _ in range(2):
+        with settled(desk) as ledger:
+            # What was asked, what was answered, and that the connection ended.
+            assert [(lost.channel, lost.count) for lost in ledger.list_dropped()] == [("proxy", 3)]
 
 
 def test_our_own_server_is_not_recorded_twice(desk: Desk, dial: Any) -> None:

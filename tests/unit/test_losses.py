@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from affidavit.capture.hooks.losses import count_lost, find_lost, settle_lost, take_room
+from affidavit.capture.hooks.losses import Losses, count_lost, find_lost, settle_lost, take_room
 
 
 def test_what_is_lost_meanwhile_still_counts(tmp_path: Path) -> None:
@@ -45,3 +45,19 @@ def test_without_room_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         count_lost(tmp_path, 1)
     assert find_lost(tmp_path) is None
+
+
+def test_each_channel_counts_for_itself_in_the_same_room(tmp_path: Path) -> None:
+    take_room(tmp_path)
+    count_lost(tmp_path, 10)
+    count_lost(tmp_path, 20, 3, "proxy")
+    assert (find_lost(tmp_path), find_lost(tmp_path, "proxy")) == ((1, 10, 10), (3, 20, 20))
+    settle_lost(tmp_path, Losses(3, 20, 20), "proxy")
+    assert (find_lost(tmp_path), find_lost(tmp_path, "proxy")) == ((1, 10, 10), None)
+    assert (tmp_path / "lost").stat().st_size == 4_096
+
+
+def test_room_that_a_full_disk_refused_is_taken_later(tmp_path: Path) -> None:
+    (tmp_path / "lost").write_bytes(b"")
+    take_room(tmp_path)
+    assert (tmp_path / "lost").stat().st_size == 4_096

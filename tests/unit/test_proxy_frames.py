@@ -74,10 +74,55 @@ def test_who_talks_to_whom_and_our_own_server_is_left_out() -> None:
     list(talk.from_server(line(id=0, result={"serverInfo": {"name": "shop"}})))
     [told] = talk.from_client(asked(1, name="a"))
     assert (told["client"], told["server"]) == ("c/2", "shop")
-    talk = Conversation()
+    talk = Conversation(may_be_ours=True)
     list(talk.from_client(line(id=0, method="initialize", params={"clientInfo": 7})))
     list(talk.from_server(line(id=0, result={"serverInfo": {"name": "affidavit"}})))
     assert list(talk.from_client(asked(1, name="a"))) == []
+
+
+def test_a_server_that_only_calls_itself_ours_is_recorded() -> None:
+    talk = Conversation()
+    list(talk.from_client(line(id=0, method="initialize", params={})))
+    list(talk.from_server(line(id=0, result={"serverInfo": {"name": "affidavit"}})))
+    assert len(list(talk.from_client(asked(1, name="a")))) == 1
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        asked(1, name="a").replace(b"tools/call", b"tools\\/call"),
+        asked(1, name="a").replace(b"tools/call", b"t\\u006fols/call"),
+        asked(1, name="a").replace(b'"id": 1', b'"id": 1.0'),
+        asked(1, name="a").replace(b'"id": 1', b'"id": 1e0'),
+        asked(1, name="a", arguments={"x": "?"}).replace(b"?", b"\xff"),
+        b"\xef\xbb\xbf" + asked(1, name="a"),
+    ],
+)
+def test_a_call_is_found_however_it_is_spelled(told: bytes) -> None:
+    talk = Conversation()
+    assert [one["tool"] for one in talk.from_client(told)] == ["a"]
+    assert [one["result"] for one in talk.from_server(line(id=1, result=7))] == [7]
+    assert talk.unread == 0
+
+
+def test_an_id_that_is_used_again_is_another_call() -> None:
+    talk = Conversation()
+    names = []
+    for _ in range(2):
+        [first] = talk.from_client(asked(1, name="a"))
+        [second] = talk.from_client(asked(1, name="b"))
+        names += [first["nth"], second["nth"]]
+        ends = [*talk.from_server(line(id=1, result=1)), *talk.from_server(line(id=1, result=2))]
+        assert [one["nth"] for one in ends] == [first["nth"], second["nth"]]
+    assert len(set(names)) == 4
+
+
+@pytest.mark.parametrize("deep", [b"[" * 5_000 + b"]" * 5_000, b"9" * 5_000])
+def test_a_call_that_cannot_be_read_is_counted(deep: bytes) -> None:
+    talk = Conversation()
+    told = asked(1, name="a", arguments="?").replace(b'"?"', deep)
+    assert list(talk.from_client(told)) == []
+    assert talk.unread == 1
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def send(path: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0.0)
 
 
 def _send_waiting(path: str, spool: Spool) -> int:
-    lost = [name.partition(".")[0] for name in spool.take_unfinished(time.time())]
+    lost = spool.find_unfinished(time.time())
     names, unkept = spool.names(), find_lost(spool.folder)
     if not names and not lost and unkept is None:
         return 0
@@ -54,7 +54,8 @@ def _send_waiting(path: str, spool: Spool) -> int:
         connection.settimeout(_PATIENCE_S)
         connection.connect(path)
         for name in lost:
-            _post(connection, name, b"{}", HALF_WRITTEN)
+            _post(connection, name.partition(".")[0], b"{}", HALF_WRITTEN)
+            spool.refuse(name)
         if unkept is not None:
             said = b"%s %d %d %d" % (LOST, *unkept)
             if _post(connection, fresh_name(), b"{}", said):

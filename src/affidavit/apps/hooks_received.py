@@ -27,15 +27,12 @@ from affidavit.apps.peers import PeerServer, receive_message
 from affidavit.capture.claude_names import SOURCE
 from affidavit.capture.hooks.drain import Drain
 from affidavit.capture.hooks.losses import count_lost, find_lost, take_room
-from affidavit.capture.hooks.spool import Spool
+from affidavit.capture.hooks.spool import FILE_BYTES, Spool
 from affidavit.core.entry import Source
-from affidavit.errors import AffidavitError
 
 # More than this of one user does not wait here: a sender keeps what is not taken.
 WAITING_BYTES_MAX: Final = 1 << 30
 _HEAD_BYTES_MAX: Final = 16_384
-# A file takes its blocks, however short.
-_FILE_BYTES: Final = 4_096
 _PATIENCE_S: Final = 30.0
 _RETRY_S: Final = 5.0
 _NAME = re.compile(rb"[0-9]{20}-[0-9]{1,10}-[0-9a-f]{8}\Z")
@@ -54,7 +51,8 @@ class HooksReceived(Beside):
         self._say = say
         self._came = threading.Event()
         self._came.set()  # what a server before this one left
-        self._server = PeerServer(path, allowed, self._take_in, say)
+        # One at once of each user: what waits is counted when a connection begins.
+        self._server = PeerServer(path, allowed, self._take_in, say, at_once_max=1)
         self._listening = threading.Thread(target=self._server.run, name="hooks-in", daemon=True)
 
     def __enter__(self) -> Self:
@@ -83,7 +81,7 @@ class HooksReceived(Beside):
                     _count(spool, *map(int, lost.groups()))
                 else:
                     spool.keep(name.decode(), head, event)
-                size += len(message) + _FILE_BYTES
+                size += len(message) + FILE_BYTES
                 self._came.set()
                 answer = KEPT
             connection.sendall(answer)
@@ -103,7 +101,7 @@ class HooksReceived(Beside):
         for uid, spool in self._spools.items():
             try:
                 self._record(uid, spool)
-            except (AffidavitError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - who sends it must not end the recording
                 self._say(f"events of user {uid} wait: {error}")
                 done = False
         return done
@@ -134,7 +132,7 @@ def _count(spool: Spool, events: int, from_ms: int, to_ms: int) -> None:
 
 
 def _spool_of(ledger: str, uid: int) -> Spool:
-    return Spool(open_spool(ledger).folder / "from" / str(uid))
+    return Spool(open_spool(ledger).folder / "from" / str(uid), is_resent=True)
 
 
 def _user(uid: int) -> str:

@@ -1,7 +1,8 @@
 """A Unix socket whose callers are known by the kernel.
 
 Who connects is asked of the kernel (SO_PEERCRED) before a byte is read; a user who is not on the
-list is hung up on. A few connections are served at once.
+list is hung up on. A few connections of each user are served at once, so that nobody who holds
+them keeps another user waiting.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from affidavit.errors import StoreError, invalid
 
 AT_ONCE_MAX: Final = 8
 _WAITING_MAX: Final = 128
+# Connections of one user, served or waiting their turn; more are hung up on.
+_HELD_MAX: Final = 64
+_SAID_AGAIN_S: Final = 60.0
 _UCRED: Final = struct.Struct("3i")  # pid, uid, gid
 
 # Before each message stands its length in so many bytes, big-endian.
@@ -34,13 +38,19 @@ class PeerServer:
     """Listens until it is stopped; each connection has a thread of its own."""
 
     def __init__(
-        self, path: Path, allowed: Collection[int], serve: Serve, say: Callable[[str], None]
+        self,
+        path: Path,
+        allowed: Collection[int],
+        serve: Serve,
+        say: Callable[[str], None],
+        at_once_max: int = AT_ONCE_MAX,
     ) -> None:
         self._path = path
-        self._allowed = frozenset(allowed)
         self._serve_one = serve
         self._say = say
-        self._slots = threading.BoundedSemaphore(AT_ONCE_MAX)
+        self._turns = {uid: threading.BoundedSemaphore(at_once_max) for uid in allowed}
+        self._places = {uid: threading.BoundedSemaphore(_HELD_MAX) for uid in allowed}
+        self._refused_at: dict[int, float] = {}
         self._listener = _listen(path)
         self._stopped = threading.Event()
 
@@ -53,11 +63,13 @@ class PeerServer:
                 self._stopped.wait(0.05)
                 continue
             uid = find_peer(connection)
-            if uid not in self._allowed:
-                self._say(f"refused user {uid}")
+            if uid not in self._places:
+                self._say_refused(uid)
                 connection.close()
                 continue
-            self._slots.acquire()
+            if not self._places[uid].acquire(blocking=False):
+                connection.close()
+                continue
             threading.Thread(target=self._serve, args=(connection, uid), daemon=True).start()
 
     def stop(self) -> None:
@@ -68,12 +80,23 @@ class PeerServer:
         self._listener.close()
         self._path.unlink(missing_ok=True)
 
+    def _say_refused(self, uid: int) -> None:
+        """Anybody may knock without end: that must not fill a log."""
+        now = time.monotonic()
+        if now - self._refused_at.get(uid, -_SAID_AGAIN_S) >= _SAID_AGAIN_S:
+            self._refused_at[uid] = now
+            self._say(f"refused user {uid}")
+
     def _serve(self, connection: socket.socket, uid: int) -> None:
         try:
-            with connection, contextlib.suppress(OSError, EOFError, ValueError):
+            with (
+                connection,
+                self._turns[uid],
+                contextlib.suppress(OSError, EOFError, ValueError),
+            ):
                 self._serve_one(connection, uid)
         finally:
-            self._slots.release()
+            self._places[uid].release()
 
 
 def find_peer(connection: socket.socket) -> int:

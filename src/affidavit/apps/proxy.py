@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -21,10 +22,14 @@ from typing import Any, Final, NamedTuple
 
 from affidavit.apps.hook import find_goal, project_root, start_drain
 from affidavit.capture.claude_names import RUN_VARIABLE
+from affidavit.capture.hooks.losses import count_lost, take_room
 from affidavit.capture.proxy.frames import Conversation, Lines
 
 _CHUNK: Final = 1 << 16
 _KEEP_S_MAX: Final = 10.0
+CHANNEL: Final = "proxy"
+# A command that starts a server of ours.
+_OURS: Final = re.compile(r"(?:^|[\s/])affidavit(?:\s|$)")
 
 
 class Piece(NamedTuple):
@@ -38,14 +43,14 @@ class Piece(NamedTuple):
 class Keeper(threading.Thread):
     """Reads copies of what passed, and keeps the tool calls among it."""
 
-    def __init__(self, ledger: str, called: str) -> None:
+    def __init__(self, ledger: str, called: str, *, may_be_ours: bool = False) -> None:
         super().__init__(daemon=True)
         self.pieces: queue.SimpleQueue[Piece | None] = queue.SimpleQueue()
         self._goal = find_goal(["--ledger", ledger])
         self._spool = self._goal.spool
         self._lines = {True: Lines(), False: Lines()}
-        self._conversation = Conversation()
-        self._head = json.dumps({"root": project_root(), "channel": "proxy"}).encode()
+        self._conversation = Conversation(may_be_ours=may_be_ours)
+        self._head = json.dumps({"root": project_root(), "channel": CHANNEL}).encode()
         self._own = {"proxy": os.urandom(16).hex(), "called": called}
         if run := os.environ.get(RUN_VARIABLE):
             self._own["session_id"] = run
@@ -55,6 +60,9 @@ class Keeper(threading.Thread):
 
     def run(self) -> None:
         """Until nothing passes any more."""
+        with contextlib.suppress(OSError):
+            self._spool.folder.mkdir(0o700, parents=True, exist_ok=True)
+            take_room(self._spool.folder)
         while (piece := self.pieces.get()) is not None:
             try:
                 for told in self._read(piece.is_of_client, piece.data):
@@ -65,6 +73,15 @@ class Keeper(threading.Thread):
             self._keep(told)
         if self._kept or self._lost:
             self._keep({"kind": "ended"})
+        if self._lost:
+            self._leave_count()
+
+    def _leave_count(self) -> None:
+        """Whoever empties the spool next tells what this proxy lost, for it cannot any more."""
+        now_ms, folder = time.time_ns() // 1_000_000, self._spool.folder
+        with contextlib.suppress(OSError):
+            count_lost(folder, self._lost_since_ms, self._lost, CHANNEL)
+            count_lost(folder, now_ms, 0, CHANNEL)
 
     def _read(self, is_of_client: bool, data: bytes) -> Iterator[dict[str, Any]]:
         lines = self._lines[is_of_client]
@@ -72,9 +89,9 @@ class Keeper(threading.Thread):
         read = talk.from_client if is_of_client else talk.from_server
         for line in lines.take(data):
             yield from read(line)
-        if lines.passed_over:
-            self._lose(lines.passed_over)
-            lines.passed_over = 0
+        if missed := lines.passed_over + talk.unread:
+            self._lose(missed)
+            lines.passed_over = talk.unread = 0
 
     def _keep(self, told: dict[str, Any]) -> None:
         try:
@@ -107,7 +124,8 @@ def run(ledger: str, called: str, command: list[str]) -> int:
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda got, _: server.send_signal(got))
-    keeper = Keeper(ledger, called)
+    may_be_ours = any(_OURS.search(word) for word in command)
+    keeper = Keeper(ledger, called, may_be_ours=may_be_ours)
     keeper.start()
     asks = threading.Thread(target=_pass_on, args=(keeper, True, 0, server.stdin), daemon=True)
     answers = threading.Thread(target=_pass_on, args=(keeper, False, server.stdout, 1), daemon=True)
@@ -128,6 +146,8 @@ def _pass_on(keeper: Keeper, is_of_client: bool, source: Any, target: Any) -> No
             # The copy first: an answer may be read before this goes on, and comes behind it so.
             keeper.pieces.put(Piece(is_of_client, time.time_ns() // 1_000_000, data))
             _write(ends[1], data)
+    # The copy's last line may have no end.
+    keeper.pieces.put(Piece(is_of_client, time.time_ns() // 1_000_000, b"\n"))
     for end in (source, target):
         if not isinstance(end, int):
             with contextlib.suppress(OSError):

@@ -16,6 +16,7 @@ from affidavit.apps.connecting.claude_code import (
     LENIENT_SINCE,
     Place,
     Wanted,
+    find_commands,
     find_places,
     is_strict,
 )
@@ -42,11 +43,13 @@ def connect(args: argparse.Namespace) -> Answer:
     if args.to is not None or args.url is not None:
         wanted = _of_another(args, wanted)
     changes = files.plan_connecting(found, wanted)
+    doubled = _find_doubled(args, found, wanted)
     payloads = args.payloads or "keep"
     if not args.dry_run:
         payloads = _prepare_ledger(args) if wanted.to is None else ""
         files.carry_out(changes, _backups())
     lines = _show(changes, dry_run=args.dry_run, nothing="Claude Code is connected already.")
+    lines += doubled
     if wanted.to is not None:
         lines.append(f"What is stored, whoever serves {one_line(wanted.to)} decides.")
         return Answer(_told(changes, dry_run=args.dry_run), lines)
@@ -55,6 +58,20 @@ def connect(args: argparse.Namespace) -> Answer:
     told = {**_told(changes, dry_run=args.dry_run), "payloads": payloads}
     told["client_version"] = None if version is None else write_version(version)
     return Answer(told, lines)
+
+
+def _find_doubled(args: argparse.Namespace, found: Sequence[Place], wanted: Wanted) -> list[str]:
+    """A warning where the same session would be recorded by two different hooks."""
+    other = find_places(None if args.project else Path.cwd())[0].path
+    try:
+        theirs = find_commands(other.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    ours = find_commands(found[0].add("", wanted))
+    if other.resolve() == found[0].path.resolve() or not theirs or theirs == ours:
+        return []
+    note = "note: with other options than here, so that what happens in this project is recorded "
+    return [f"{note}twice: {one_line(str(other))}; connect both alike, or disconnect one"]
 
 
 def _doubts(version: tuple[int, ...] | None) -> Iterator[str]:

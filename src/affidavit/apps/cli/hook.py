@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from affidavit.apps.cli.render import Answer
-from affidavit.apps.hook import take
+from affidavit.apps.hook import take_anyway
 
 
 def hook(args: argparse.Namespace) -> Answer:
@@ -15,4 +15,4 @@ def hook(args: argparse.Namespace) -> Answer:
     words += ["--gate"] if args.gate else []
     words += [] if ledger is None else ["--ledger", ledger]
     words += [] if args.to is None else ["--to", args.to]
-    return Answer({}, (), take(words), is_shown=True)
+    return Answer({}, (), take_anyway(words), is_shown=True)

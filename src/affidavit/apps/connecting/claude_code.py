@@ -150,6 +150,15 @@ def find_command(settings: str) -> str | None:
     return next((text for text in found if isinstance(text, str) and _OURS.search(text)), None)
 
 
+def find_commands(settings: str) -> frozenset[str]:
+    """Every command of ours in the text of settings; Claude Code runs equal ones once."""
+    hooks = _read(settings).get("hooks", {})
+    if not _is_hooks(hooks):
+        return frozenset()
+    groups = (group for groups in hooks.values() for group in groups)
+    return frozenset(str(one["command"]) for group in groups for one in _ours(group))
+
+
 def find_server(servers: str) -> list[str] | str | None:
     """How our MCP server is started, or its address; None where the text names none."""
     known = _read(servers).get("mcpServers")

@@ -6,6 +6,7 @@ touched since gets it back byte for byte, any other only loses what we put in.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import json
@@ -78,6 +79,9 @@ def carry_out(changes: Sequence[Change], backups: Path | None) -> None:
 def forget(places: Sequence[Place], backups: Path) -> None:
     """Nothing is connected any more: what was kept to undo it goes."""
     for place in places:
+        if _has_made_folder(backups, place.path):
+            with contextlib.suppress(OSError):  # something else is in it
+                place.path.parent.rmdir()
         for suffix in (".json", ".before"):
             (backups / f"{_name(place.path)}{suffix}").unlink(missing_ok=True)
 
@@ -89,6 +93,7 @@ def _keep(backups: Path, change: Change) -> None:
     before = kept[1] if ours and kept is not None else change.before
     about = {"path": str(change.path), "was": before is not None}
     about["ours"] = _digest(change.after or b"")
+    about["made"] = not change.path.parent.exists() or _has_made_folder(backups, change.path)
     name = _name(change.path)
     for suffix, data in ((".before", before or b""), (".json", json.dumps(about).encode())):
         put_in_place(backups / f"{name}{suffix}", backups / f"{name}{suffix}.part", data)
@@ -102,6 +107,15 @@ def _backup(backups: Path, path: Path) -> tuple[str, bytes | None] | None:
     except (OSError, ValueError):
         return None
     return str(about["ours"]), before if about["was"] else None
+
+
+def _has_made_folder(backups: Path, path: Path) -> bool:
+    """Whether the folder of a file was not there before us."""
+    try:
+        about = json.loads((backups / f"{_name(path)}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return bool(about.get("made"))
 
 
 def _name(path: Path) -> str:

@@ -28,6 +28,8 @@ OpenLedger = Callable[[str, str], AbstractContextManager[Ledger]]
 
 _STRETCH: Final = 32
 _STRETCH_BYTES_MAX: Final = 4_000_000
+# A few bytes make an object of many: 64 MiB of them would take two gigabytes, and again after that.
+_OBJECTS_MAX: Final = 4_000_000
 # How long after `/clear` a new id of the same window belongs to the same run.
 _CLEARED_MS: Final = 60_000
 
@@ -43,13 +45,13 @@ class Drain:
     def run(self) -> int:
         """Bring in everything that waits; how many events that were."""
         done = 0
-        lost = self._spool.take_unfinished(time.time())
-        if lost:
-            self._drop([int(name.split("-")[0]) // 1_000_000 for name in lost], "half-written")
-        if (unkept := find_lost(self._spool.folder)) is not None:
-            with self._open("", CHANNEL) as ledger:
-                ledger.note_dropped(CHANNEL, *unkept)
-            settle_lost(self._spool.folder, unkept)
+        for name in self._spool.find_unfinished(time.time()):
+            self._lay_aside(name, "half-written")
+        for channel in (CHANNEL, proxy.CHANNEL):
+            if (unkept := find_lost(self._spool.folder, channel)) is not None:
+                with self._open("", CHANNEL) as ledger:
+                    ledger.note_dropped(channel, *unkept)
+                settle_lost(self._spool.folder, unkept, channel)
         while names := self._spool.names():
             done += self._take(names)
         return done
@@ -70,7 +72,9 @@ class Drain:
     def _read(self, name: str) -> tuple[Event | None, int]:
         head, body = self._spool.read(name)
         try:
-            about, says = json.loads(head), json.loads(body)
+            if body.count(b"{") + body.count(b"[") > _OBJECTS_MAX:
+                raise ValueError(f"it has more than {_OBJECTS_MAX:,} objects")
+            about, says = json.loads(head), json.loads(body.decode(errors="replace"))
             if not isinstance(says, dict):
                 raise TypeError(f"is {type(says).__name__}, not an object")
             about = {"ppid": 0, "root": "", **about}
@@ -122,7 +126,8 @@ class Drain:
     def _remember(self, event: Event, ppid: Any) -> None:
         """`/clear` gives the run of a window a new id, and does not say which one it had."""
         asked = name_of(event.says.get("prompt_id"))  # both events of one `/clear` have the same
-        window = f"{ppid} {event.says.get('cwd')}" if asked is None else f"prompt {asked}"
+        where = f"{name_of(str(ppid))} {name_of(event.says.get('cwd'))}"
+        window = where if asked is None else f"prompt {asked}"
         if event.name == "SessionEnd" and event.says.get("reason") == "clear" and event.run:
             known = self._cleared()
             known[window] = [event.run, event.at_ms]

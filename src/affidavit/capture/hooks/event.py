@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from affidavit.core.names import NAME_BYTES_MAX, PAYLOAD_BYTES_MAX
 
-_CONTROL = re.compile("[\x00-\x1f\x7f]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class Event(NamedTuple):

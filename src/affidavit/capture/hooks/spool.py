@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,8 +23,12 @@ from typing import Final
 LOG_BYTES_MAX: Final = 1_000_000
 # A file that was begun so long ago will not be finished: its writer was killed.
 UNFINISHED_S: Final = 60
+# A file takes its blocks, however short.
+FILE_BYTES: Final = 4_096
 _OWNER_ONLY: Final = 0o600
 _FRESH: Final = ".part"
+# Whatever else lies among the events is not ours.
+_NAME: Final = re.compile(r"[0-9]{20}-")
 
 
 def fresh_name() -> str:
@@ -32,10 +37,11 @@ def fresh_name() -> str:
 
 
 class Spool:
-    """One folder of events."""
+    """One folder of events; `is_resent`: whoever left one half-written will bring it again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_resent: bool = False) -> None:
         self.folder = folder
+        self._is_resent = is_resent
         self._events = folder / "events"
         self._refused = folder / "refused"
 
@@ -47,7 +53,7 @@ class Spool:
 
     def keep(self, name: str, head: bytes, event: bytes) -> None:
         """Keep an event that has its name already; doing it twice is doing it once."""
-        fresh = self._events / f"{name}{_FRESH}"
+        fresh = self._events / f"{name}.{os.urandom(4).hex()}{_FRESH}"
         self._events.mkdir(0o700, parents=True, exist_ok=True)
         try:
             _write(fresh, head + b"\n" + event)
@@ -59,9 +65,9 @@ class Spool:
         _sync(self._events)
 
     def size_bytes(self) -> int:
-        """How much waits or was laid aside."""
+        """How much of the disk is taken by what waits or was laid aside."""
         return sum(
-            path.stat().st_size
+            _size_of(path)
             for folder in (self._events, self._refused)
             if folder.is_dir()
             for path in folder.iterdir()
@@ -73,7 +79,7 @@ class Spool:
 
     def _listed(self) -> list[str]:
         try:
-            return [path.name for path in self._events.iterdir()]
+            return [path.name for path in self._events.iterdir() if _NAME.match(path.name)]
         except FileNotFoundError:
             return []
 
@@ -99,16 +105,20 @@ class Spool:
         except FileNotFoundError:
             return []
 
-    def take_unfinished(self, now_s: float) -> list[str]:
-        """Lay aside what killed hooks left half-written; their names."""
-        lost = [
-            name
-            for name in sorted(self._listed())
-            if name.endswith(_FRESH) and now_s - int(name.split("-")[0]) / 1e9 > UNFINISHED_S
-        ]
-        for name in lost:
-            self.refuse(name)
-        return lost
+    def find_unfinished(self, now_s: float) -> list[str]:
+        """What killed hooks left half-written, to be counted and then laid aside."""
+        fresh = [name for name in sorted(self._listed()) if name.endswith(_FRESH)]
+        if self._is_resent:
+            self.remove([name for name in fresh if self._is_left(name, now_s)])
+            return []
+        return [name for name in fresh if now_s - int(name.split("-")[0]) / 1e9 > UNFINISHED_S]
+
+    def _is_left(self, name: str, now_s: float) -> bool:
+        """Whether nobody writes it any more; what it is named after may be long ago."""
+        try:
+            return now_s - (self._events / name).stat().st_mtime > UNFINISHED_S
+        except FileNotFoundError:
+            return False
 
     @contextlib.contextmanager
     def hold(self, wait_s: float = 0.0) -> Iterator[bool]:
@@ -180,6 +190,13 @@ class Spool:
         finally:
             os.close(descriptor)
         return True
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size + FILE_BYTES
+    except FileNotFoundError:  # it has just been recorded
+        return 0
 
 
 def _lock(descriptor: int, wait_s: float) -> bool:

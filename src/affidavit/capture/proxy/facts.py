@@ -32,7 +32,8 @@ def record(ledger: Ledger, event: Event) -> None:
 
 def _name(event: Event) -> tuple[str, str]:
     told = name_of(event.says.get("tool_use_id"))
-    call_id = told or f"{event.says.get('proxy')} {event.says.get('id')}"
+    said = (event.says.get(key) for key in ("proxy", "nth", "id"))
+    call_id = told or " ".join(map(str, said))
     return request_id_of(call_id), name_of(call_id) or "unnamed"
 
 
