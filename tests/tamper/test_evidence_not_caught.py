@@ -56,7 +56,7 @@ def test_a_seal_left_out_with_all_claims_about_it_is_not_caught():
     report = judge(data)
     assert report.verdict == "verified"
     assert report.checked["complete"] == 0
-    assert says(report, "whether entries of session 's1' are missing: it was not sealed")
+    assert says(report, "whether entries of session 's1' are missing: no seal of it is in the file")
 
 
 def test_what_followed_a_seal_left_out_is_not_caught():

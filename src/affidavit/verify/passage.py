@@ -168,6 +168,8 @@ class ScopeCheck:
         self._named = {part.session_id for part in parts.values()}
         self._range = parse_range(scope.id) if scope.kind == "range" else (0, 0)
         self._wanted = 0
+        # The sessions that a record or task leads to.
+        self._led_to: set[str] = set()
         # Those that belong there only if an erasure is theirs to tell of.
         self._others = array("Q")
         self._missing: int | None = None
@@ -178,10 +180,20 @@ class ScopeCheck:
         if not self._is_of(index, entry):
             self._others.append(index)
             return
-        self._wanted += 1
+        self._count(entry)
         if self._missing is None and index != self._expected:
             self._missing = self._expected
         self._expected = index + 1
+
+    def _count(self, entry: Entry) -> None:
+        """One that was asked for; start and seal of a session are there for its records alone."""
+        if self._scope.kind not in ("task", "record"):
+            self._wanted += 1
+        elif entry.kind == _THOUGHT:
+            self._wanted += 1
+            self._led_to.add(entry.body["session_id"])
+        elif entry.kind not in (_STARTED, _SEALED):
+            self._wanted += 1
 
     def finish(self, erasers: Collection[int]) -> None:
         """What is missing, and what is there beside."""
@@ -197,8 +209,8 @@ class ScopeCheck:
                 said = f"the entry does not belong to {kind} {id_!r:.100}"
                 self._findings.add("view_extra", index, ENTRIES, said)
         for start, part in self._parts.items():
-            named = kind != "range" and part.whole == (kind == "session")
-            if not named or (kind == "session" and part.session_id != id_):
+            whose = {"session": {id_}, "range": set[str]()}.get(kind, self._led_to)
+            if part.session_id not in whose or part.whole != (kind == "session"):
                 said = f"session {part.session_id!r:.100} does not belong to {kind} {id_!r:.100}"
                 self._findings.add("view_extra", start, session_path(start), said)
 
