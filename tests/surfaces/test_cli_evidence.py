@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import shutil
 import subprocess
 import sys
+import tty
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -308,3 +312,56 @@ def test_an_export_that_cannot_be_written_leaves_nothing_behind(cli, evidence, t
     assert cli("export", "--jsonl", "--withhold", "content").code == 2
     assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "home", "s1.affidavit"]
     assert evidence.exists()
+
+
+def test_a_pipe_or_a_device_is_written_to_and_stays(cli, evidence, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = []
+    reader = Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    assert cli("export", "--session", "s1", "-o", str(pipe)).code == 0
+    reader.join(10)
+    assert read == [evidence.read_bytes()]
+    assert pipe.is_fifo()
+    master, terminal = os.openpty()
+    tty.setraw(terminal)
+    # Through the link no system file is at stake, should it be replaced.
+    device = tmp_path / "device"
+    device.symlink_to(os.ttyname(terminal))
+    assert cli("export", "--range", "0:1", "-o", str(device), "--json").code == 0
+    assert os.read(master, 2) == b"PK"
+    assert device.is_char_device()
+    os.close(master)
+    os.close(terminal)
+
+
+def test_a_file_behind_a_link_is_replaced_and_the_link_stays(cli, evidence, tmp_path):
+    (tmp_path / "shelf").mkdir()
+    link = tmp_path / "newest.affidavit"
+    link.symlink_to("shelf/one.affidavit")
+    for _ in range(2):
+        assert cli("export", "--session", "s1", "-o", str(link)).code == 0
+        assert link.is_symlink()
+        assert link.read_bytes() == evidence.read_bytes()
+    assert [one.name for one in (tmp_path / "shelf").iterdir()] == ["one.affidavit"]
+
+
+def test_an_export_that_is_stopped_leaves_the_file_that_was_there(cli, evidence, tmp_path, path):
+    """Its memory ends while it writes, as a disk may."""
+    before = evidence.read_bytes()
+    for n in range(40):
+        cli.record(f"{n} " + "word " * 2_000, "--session", "s2") if n else cli(
+            "session", "start", "--intent", "x", "--session", "s2"
+        )
+    call = [sys.executable, "-m", "affidavit", "--ledger", path, "export", "--session", "s2"]
+    ran = subprocess.run(
+        [*call, "-o", str(evidence), "--json"],
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
+        check=False,
+    )
+    assert ran.returncode == 4, ran.stderr
+    assert json.loads(ran.stdout)["ok"] is False
+    assert evidence.read_bytes() == before
+    assert not list(tmp_path.glob(".*.new"))

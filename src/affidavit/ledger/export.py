@@ -340,10 +340,12 @@ class _Collector:
 
 def _stretches(indices: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Half-open runs of neighbouring indices, none of them long."""
-    start = last = indices[0]
-    for index in indices[1:]:
-        if index != last + 1 or index - start >= _PAGE:
-            yield start, last + 1
+    start = end = -1
+    for index in indices:
+        if index != end or index - start >= _PAGE:
+            if end > start:
+                yield start, end
             start = index
-        last = index
-    yield start, last + 1
+        end = index + 1
+    if end > start:
+        yield start, end

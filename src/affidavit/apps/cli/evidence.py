@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -78,16 +79,21 @@ def _write(path: str, parts: Iterable[bytes]) -> Answer:
             sys.stdout.buffer.write(part)
         sys.stdout.buffer.flush()
         return Answer({}, [], is_shown=True)
-    target, written = Path(path), 0
-    fresh = target.with_name(f".{target.name}.new")
-    with told(target), ExitStack() as undo:
-        undo.callback(fresh.unlink, missing_ok=True)
+    # Through a link, so that it stays one.
+    target, written = Path(os.path.realpath(path)), 0
+    with told(Path(path)), ExitStack() as undo:
+        fresh = target
+        # A device or a pipe is written to; to put a file in its place would take it away.
+        if target.is_file() or not target.exists():
+            fresh = target.with_name(f".{target.name}.new")
+            undo.callback(fresh.unlink, missing_ok=True)
         with fresh.open("wb") as file:
             for part in parts:
                 written += file.write(part)
-        fresh.replace(target)
-    data = {"file": str(target), "bytes": written}
-    return Answer(data, [f"{target}: {count(written, 'byte')}"])
+        if fresh != target:
+            fresh.replace(target)
+    data = {"file": path, "bytes": written}
+    return Answer(data, [f"{path}: {count(written, 'byte')}"])
 
 
 def pin(args: argparse.Namespace) -> Answer:
