@@ -485,6 +485,7 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
             fault("a word", "nonsense"),
             fault("numbers", [5], "INVALID_PARAMS", "withhold[0]"),
         ],
+        "progress": FUNCTION,
     },
     "iter_jsonl": {},
     "prove": {"record_id": required(NAME)},

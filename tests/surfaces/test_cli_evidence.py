@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -14,6 +15,8 @@ from threading import Thread
 
 import pytest
 
+import affidavit
+from affidavit.apps.cli.main import main
 from unit.witnessing import Witness
 
 
@@ -314,6 +317,17 @@ def test_an_export_that_cannot_be_written_leaves_nothing_behind(cli, evidence, t
     assert evidence.exists()
 
 
+@pytest.mark.parametrize("what", [["--session", "s1", "-o", "-"], ["--jsonl"]])
+def test_an_export_to_a_full_disk_by_way_of_the_shell_is_told(evidence, path, what):
+    assert evidence.exists()
+    call = [sys.executable, "-m", "affidavit", "--ledger", path, "export", *what]
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 4
+    assert "all of it cannot be printed (No space left on device)" in ran.stderr
+    assert "a bug" not in ran.stderr
+
+
 def test_a_pipe_or_a_device_is_written_to_and_stays(cli, evidence, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -365,3 +379,26 @@ def test_an_export_that_is_stopped_leaves_the_file_that_was_there(cli, evidence,
     assert json.loads(ran.stdout)["ok"] is False
     assert evidence.read_bytes() == before
     assert not list(tmp_path.glob(".*.new"))
+
+
+def test_progress_of_a_long_export_is_drawn_on_a_terminal_only(cli, tmp_path, path, monkeypatch):
+    with affidavit.open(path) as ledger:
+        thought = {"type": "plan", "task_id": "t", "agent_id": "a"}
+        ledger.record_thoughts([{**thought, "content": f"step {n}"} for n in range(600)])
+        told = []
+        ledger_file = b"".join(
+            ledger.iter_export(task_id="t", progress=lambda *at: told.append(at))
+        )
+    assert told == sorted(set(told))
+    assert len(told) == 3
+    assert {total for _, total in told} == {3_600}
+    file = tmp_path / "t.affidavit"
+    call = ("export", "--task", "t", "-o", str(file))
+    assert cli(*call).err == ""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["--ledger", path, *call]) == 0
+    assert "exporting [" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+    assert file.read_bytes() == ledger_file

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 from affidavit.core.bundle import (
     BUNDLE_ENTRIES_MAX,
     Evidence,
+    Progress,
     RecordPath,
     Scope,
     SessionPart,
@@ -46,7 +47,9 @@ _NODES_MAX: Final = 100_000
 _SAYS_MORE: Final = "Keep the file as it is; `affidavit verify` says more."
 
 
-def export(context: Context, scope: Scope, withhold: Collection[str]) -> Iterator[bytes]:
+def export(
+    context: Context, scope: Scope, withhold: Collection[str], progress: Progress | None = None
+) -> Iterator[bytes]:
     """The evidence file of a part of the log in pieces, as signed now.
 
     It ends at a checkpoint that is signed for it where the log has grown.
@@ -56,7 +59,7 @@ def export(context: Context, scope: Scope, withhold: Collection[str]) -> Iterato
         with context.store.read() as reader:
             found = _Collector(reader, signed, withhold).collect(scope)
             if found is not None:
-                yield from write_evidence(found, signed.head)
+                yield from write_evidence(found, signed.head, progress)
                 return
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from affidavit.errors import CODES, AffidavitError, StoreError
+from affidavit.errors import CODES, AffidavitError
 
 if TYPE_CHECKING:
     from affidavit.apps.cli.render import Answer
@@ -32,7 +32,9 @@ def answer_with(find: Callable[[list[str]], Answer], words: list[str]) -> int:
     try:
         return _answer_with(find, words)
     except BrokenPipeError:
-        _discard_stdout()
+        from affidavit.apps.cli.printing import discard_stdout  # noqa: PLC0415
+
+        discard_stdout()
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -71,25 +73,11 @@ def _wants_json(words: list[str]) -> bool:
 
 
 def _print(answer: Answer, *, as_json: bool) -> None:
+    from affidavit.apps.cli.printing import printing  # noqa: PLC0415
     from affidavit.apps.cli.render import show  # noqa: PLC0415
 
-    try:
+    with printing("the answer", "What the command did stands; only its answer is lost."):
         show(answer, as_json=as_json)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _discard_stdout()
-        raise StoreError(
-            f"the answer cannot be printed ({error.strerror})",
-            hint="What the command did stands; only its answer is lost.",
-        ) from None
-
-
-def _discard_stdout() -> None:
-    """Let the interpreter's last flush go nowhere instead of failing."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 def _show_bug(error: Exception, *, as_json: bool) -> None:

@@ -13,6 +13,8 @@ from typing import Final
 from affidavit.apps.auditor import checking
 from affidavit.apps.auditor.options import trust_of
 from affidavit.apps.cli.opening import open_for_reading, open_for_writing
+from affidavit.apps.cli.printing import printing
+from affidavit.apps.cli.progress import shown
 from affidavit.apps.cli.render import Answer, count
 from affidavit.apps.durable_files import told
 from affidavit.apps.report.page_file import render_page
@@ -37,13 +39,14 @@ def export(args: argparse.Namespace) -> Answer:
             return _write(args.output or _STDOUT, ledger.iter_jsonl())
     if args.output is None and not args.html:
         raise invalid("output", "is missing", hint="Say where to: -o FILE.affidavit")
-    with open_for_writing(args) as ledger:
+    with open_for_writing(args) as ledger, shown("exporting") as bar:
         pieces = ledger.iter_export(
             session_id=args.session,
             task_id=args.task,
             record_id=args.record,
             range=args.range,
             withhold=args.withhold,
+            progress=bar,
         )
         if args.html:
             return _write(args.output or _STDOUT, [_page_of(pieces)])
@@ -75,9 +78,12 @@ def _too_large_for_a_page() -> InputError:
 def _write(path: str, parts: Iterable[bytes]) -> Answer:
     """Write to a file or to standard output; then the data itself is the answer."""
     if path == _STDOUT:
+        out, hint = sys.stdout.buffer, "What was written is not whole. Free space, try again."
         for part in parts:
-            sys.stdout.buffer.write(part)
-        sys.stdout.buffer.flush()
+            with printing("all of it", hint):
+                out.write(part)
+        with printing("all of it", hint):
+            out.flush()
         return Answer({}, [], is_shown=True)
     # Through a link, so that it stays one.
     target, written = Path(os.path.realpath(path)), 0
