@@ -121,6 +121,8 @@ def test_a_pin_of_another_size_or_log_is_said_to_show_nothing():
     report = verify_evidence(SESSION, TRUST._replace(pinned=(shorter,)))
     assert report.verdict == "could not be verified"
     assert says(report, "whether one grew out of the other is not shown by a file")
+    twice = verify_evidence(SESSION, TRUST._replace(pinned=(shorter,), kept=(shorter,)))
+    assert twice == report
     report = verify_evidence(SESSION, TRUST._replace(kept=(shorter,)))
     assert report.verdict == "verified"
     assert says(report, "the pinned checkpoint has 8 entries and this one 12")
