@@ -41,8 +41,6 @@ def answer_with(find: Callable[[list[str]], Answer], words: list[str]) -> int:
 
 
 def _answer_with(find: Callable[[list[str]], Answer], words: list[str]) -> int:
-    from affidavit.apps.cli.render import show_error  # noqa: PLC0415 - not for a hook
-
     as_json = _wants_json(words)
     try:
         answer = find(words)
@@ -50,7 +48,7 @@ def _answer_with(find: Callable[[list[str]], Answer], words: list[str]) -> int:
     except SystemExit as stop:  # argparse has printed the help
         return int(stop.code or 0)
     except AffidavitError as error:
-        show_error(error, as_json=as_json)
+        _say(error, as_json=as_json)
         return exit_code_of(error)
     except BrokenPipeError:
         raise
@@ -85,10 +83,16 @@ def _show_bug(error: Exception, *, as_json: bool) -> None:
         import traceback  # noqa: PLC0415 - only when asked for
 
         traceback.print_exception(error)
-    from affidavit.apps.cli.render import show_error  # noqa: PLC0415
-
     found = AffidavitError(
         f"this is a bug: {type(error).__name__}: {error}",
         hint="Please report it; AFFIDAVIT_DEBUG=1 shows where it happened.",
     )
-    show_error(found, as_json=as_json)
+    _say(found, as_json=as_json)
+
+
+def _say(error: AffidavitError, *, as_json: bool) -> None:
+    from affidavit.apps.cli.printing import saying  # noqa: PLC0415
+    from affidavit.apps.cli.render import show_error  # noqa: PLC0415 - not for a hook
+
+    with saying():
+        show_error(error, as_json=as_json)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 from affidavit.errors import StoreError
 
@@ -22,8 +23,24 @@ def printing(what: str, hint: str) -> Iterator[None]:
         raise StoreError(f"{what} cannot be printed ({error.strerror})", hint=hint) from None
 
 
+@contextmanager
+def saying() -> Iterator[None]:
+    """While an error is said; where that fails too, the exit code alone says it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError:
+        discard_stdout()
+        _discard(sys.stderr)
+
+
 def discard_stdout() -> None:
     """Let the interpreter's last flush go nowhere instead of failing."""
+    _discard(sys.stdout)
+
+
+def _discard(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
