@@ -15,7 +15,8 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 PARTS = (
     "__init__.py", "errors.py", "core/**/*.py", "verify/**/*.py", "apps/__init__.py",
     "apps/places.py", "apps/durable_files.py", "apps/auditor/*.py", "apps/cli/__init__.py",
-    "apps/cli/answering.py", "apps/cli/parsing.py", "apps/cli/render.py", "apps/plain.py",
+    "apps/cli/answering.py", "apps/cli/parsing.py", "apps/cli/printing.py", "apps/cli/render.py",
+    "apps/plain.py",
 )  # fmt: skip
 MAIN = """\
 import sys

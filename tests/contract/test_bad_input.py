@@ -474,7 +474,7 @@ ARGUMENTS: dict[str, dict[str, list[Fault]]] = {
         "cores": LIMIT,
     },
     "export": EXPORT,
-    "iter_export": EXPORT,
+    "iter_export": {**EXPORT, "progress": FUNCTION},
     "iter_jsonl": {},
     "prove": {"record_id": required(NAME)},
     "prove_growth": {"old_size": required(LIMIT), "new_size": LIMIT},

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import resource
 import shutil
 import subprocess
 import sys
+import tty
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+import affidavit
+from affidavit.apps.cli.main import main
 from unit.witnessing import Witness
 
 
@@ -308,3 +315,90 @@ def test_an_export_that_cannot_be_written_leaves_nothing_behind(cli, evidence, t
     assert cli("export", "--jsonl", "--withhold", "content").code == 2
     assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "home", "s1.affidavit"]
     assert evidence.exists()
+
+
+@pytest.mark.parametrize("what", [["--session", "s1", "-o", "-"], ["--jsonl"]])
+def test_an_export_to_a_full_disk_by_way_of_the_shell_is_told(evidence, path, what):
+    assert evidence.exists()
+    call = [sys.executable, "-m", "affidavit", "--ledger", path, "export", *what]
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 4
+    assert "all of it cannot be printed (No space left on device)" in ran.stderr
+    assert "a bug" not in ran.stderr
+
+
+def test_a_pipe_or_a_device_is_written_to_and_stays(cli, evidence, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = []
+    reader = Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    assert cli("export", "--session", "s1", "-o", str(pipe)).code == 0
+    reader.join(10)
+    assert read == [evidence.read_bytes()]
+    assert pipe.is_fifo()
+    master, terminal = os.openpty()
+    tty.setraw(terminal)
+    # Through the link no system file is at stake, should it be replaced.
+    device = tmp_path / "device"
+    device.symlink_to(os.ttyname(terminal))
+    assert cli("export", "--range", "0:1", "-o", str(device), "--json").code == 0
+    assert os.read(master, 2) == b"PK"
+    assert device.is_char_device()
+    os.close(master)
+    os.close(terminal)
+
+
+def test_a_file_behind_a_link_is_replaced_and_the_link_stays(cli, evidence, tmp_path):
+    (tmp_path / "shelf").mkdir()
+    link = tmp_path / "newest.affidavit"
+    link.symlink_to("shelf/one.affidavit")
+    for _ in range(2):
+        assert cli("export", "--session", "s1", "-o", str(link)).code == 0
+        assert link.is_symlink()
+        assert link.read_bytes() == evidence.read_bytes()
+    assert [one.name for one in (tmp_path / "shelf").iterdir()] == ["one.affidavit"]
+
+
+def test_an_export_that_is_stopped_leaves_the_file_that_was_there(cli, evidence, tmp_path, path):
+    """Its memory ends while it writes, as a disk may."""
+    before = evidence.read_bytes()
+    for n in range(40):
+        cli.record(f"{n} " + "word " * 2_000, "--session", "s2") if n else cli(
+            "session", "start", "--intent", "x", "--session", "s2"
+        )
+    call = [sys.executable, "-m", "affidavit", "--ledger", path, "export", "--session", "s2"]
+    ran = subprocess.run(
+        [*call, "-o", str(evidence), "--json"],
+        capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
+        check=False,
+    )
+    assert ran.returncode == 4, ran.stderr
+    assert json.loads(ran.stdout)["ok"] is False
+    assert evidence.read_bytes() == before
+    assert not list(tmp_path.glob(".*.new"))
+
+
+def test_progress_of_a_long_export_is_drawn_on_a_terminal_only(cli, tmp_path, path, monkeypatch):
+    with affidavit.open(path) as ledger:
+        thought = {"type": "plan", "task_id": "t", "agent_id": "a"}
+        ledger.record_thoughts([{**thought, "content": f"step {n}"} for n in range(600)])
+        told = []
+        ledger_file = b"".join(
+            ledger.iter_export(task_id="t", progress=lambda *at: told.append(at))
+        )
+    assert told == sorted(set(told))
+    assert len(told) == 3
+    assert {total for _, total in told} == {3_600}
+    file = tmp_path / "t.affidavit"
+    call = ("export", "--task", "t", "-o", str(file))
+    assert cli(*call).err == ""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert main(["--ledger", path, *call]) == 0
+    assert "exporting [" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+    assert file.read_bytes() == ledger_file

@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 CALL = [sys.executable, "-m", "affidavit"]
 HELP_S_MAX = 0.18
 TRIES = 12
@@ -161,3 +163,17 @@ def test_a_proxy_loads_nothing_heavy_before_its_server_starts():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+@pytest.mark.parametrize(
+    ("call", "code"), [(("verify", "/nowhere/x"), 4), (("verify", "--nonsense"), 2)]
+)
+def test_an_error_that_cannot_be_said_is_not_taken_for_a_verdict(call, code, more):
+    """Exit code 1 means a violation, and is what Python ends with when it cannot print."""
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "affidavit", *call, *more],
+            stdout=full, stderr=full, check=False,
+        )  # fmt: skip
+    assert ran.returncode == code

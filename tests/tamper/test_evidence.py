@@ -13,16 +13,19 @@ import zipfile
 import pytest
 
 from affidavit.core.archive import encode_archive
+from affidavit.core.bundle import Scope
 from affidavit.core.canonical import canonicalize_value
 from affidavit.core.note import UnverifiedNote, encode_base64, parse_note
 from tamper.evidence_kit import (
     ENTRIES,
     KEY,
+    SEAL,
     STRANGER,
     ForgedLog,
     Opened,
     change_entry,
     judge,
+    payloads_of,
     range_file,
     session_file,
     task_file,
@@ -202,8 +205,16 @@ ATTACKS = {
     ),
     "add payloads of no entry": (
         SESSION,
-        lambda o: o.put_lines(TEXTS, [*o.lines(TEXTS).values(), {"fields": {}, "index": 40}]),
+        lambda o: o.put_lines(
+            TEXTS,
+            [*o.lines(TEXTS).values(), {"fields": {"reason": {"withheld": True}}, "index": 40}],
+        ),
         ("view_extra", 40, TEXTS),
+    ),
+    "add a line without payloads": (
+        RANGE,
+        lambda o: o.put_lines(TEXTS, [{"fields": {}, "index": 0}, *o.lines(TEXTS).values()]),
+        ("evidence_malformed", None, TEXTS),
     ),
     "mark erased": (
         SESSION, text(4, "content", erased=9), ("erasure_unexplained", 4, f"{TEXTS} content"),
@@ -268,6 +279,16 @@ ATTACKS = {
         SESSION,
         lambda o: o.change_json(PART, lambda p: p["metadata"].update(caller="agent-2")),
         ("view_differs", 1, f"{PART} metadata"),
+    ),
+    "claim a number where a session says yes or no": (
+        SESSION,
+        lambda o: o.change_json(PART, lambda p: p["metadata"].update(proof_grade=0)),
+        ("evidence_malformed", None, PART),
+    ),
+    "claim more about a session than it says": (
+        SESSION,
+        lambda o: o.change_json(PART, lambda p: p["metadata"].update(approved=True)),
+        ("evidence_malformed", None, PART),
     ),
     "claim another genesis": (
         SESSION, change(PART, genesis="0" * 64), ("view_differs", 1, f"{PART} genesis"),
@@ -376,6 +397,28 @@ def test_it_is_told_at_its_place(name):
     assert wanted in told(report)
     # One change is not told in a dozen ways.
     assert report.finding_count <= 4, told(report)
+
+
+@pytest.mark.parametrize("scope", [Scope("record", "r77"), Scope("task", "t77")])
+def test_start_and_seal_of_a_session_are_nothing_of_a_record_or_task_that_is_not_there(scope):
+    indices = [1, SEAL]
+    part = LOG.part(1, seal=SEAL, present=[])
+    report = judge(LOG.evidence(scope, indices, payloads_of(indices), {1: part}))
+    assert (report.verdict, told(report)) == (
+        "violation", [("view_differs", None, f"{MANIFEST} scope")],
+    )  # fmt: skip
+
+
+def test_a_session_that_no_record_of_the_file_is_of_does_not_belong_there():
+    """An unbound record leads to no session, so none may lend it its seal."""
+    assert b'"session_id":null' in ENTRIES[8]
+    indices = [1, 8, SEAL]
+    part = LOG.part(1, seal=SEAL, present=[])
+    record = Scope("record", json.loads(ENTRIES[8])["body"]["id"])
+    report = judge(LOG.evidence(record, indices, payloads_of(indices), {1: part}))
+    assert told(report) == [("view_extra", 1, PART)]
+    alone = judge(LOG.evidence(record, [8], payloads_of([8])))
+    assert (alone.verdict, told(alone)) == ("verified", [])
 
 
 def test_a_file_that_is_not_the_one_listed_is_told_by_its_name():

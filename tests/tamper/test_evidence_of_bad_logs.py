@@ -157,9 +157,35 @@ def test_a_range_tells_it(name):
     ],
 )  # fmt: skip
 def test_a_seal_that_counts_otherwise_is_told(claim, value):
-    report = judge(session_file(ForgedLog(rewritten(SEAL, **{claim: value}))))
+    log = ForgedLog(rewritten(SEAL, **{claim: value}))
+    report = judge(session_file(log))
     assert report.verdict == "violation"
     assert {code for code, *_ in told(report)} == {"seal_mismatch"}
+    for first in (0, 1):
+        assert told(judge(range_file(log, first))) == [
+            ("seal_mismatch", SEAL, f"{LINES} seals.{claim}")
+        ]
+
+
+def test_a_seal_whose_session_began_before_the_range_is_not_judged_and_that_is_said():
+    report = judge(range_file(ForgedLog(rewritten(SEAL, root="0" * 64)), 2))
+    assert (report.verdict, report.checked["seals"]) == ("verified", 0)
+    assert "1 seals of sessions that began before the range" in report.unchecked
+    whole = judge(range_file(ForgedLog(ENTRIES)))
+    assert (whole.checked["seals"], whole.checked["complete"]) == (1, 1)
+
+
+def test_what_names_a_session_before_its_start_is_told_once():
+    early = [
+        entry(n, "session.linked", session_id="s1", source="x", external_id="y") for n in (1, 1)
+    ]
+    log = ForgedLog([ENTRIES[0], *early, *ENTRIES[1:8]])
+    payloads = {index + 2: shown for index, shown in payloads_of(range(1, 8)).items()}
+    session = log.evidence(Scope("session", "s1"), range(1, 10), payloads, {3: log.part(3)})
+    whole = log.evidence(Scope("range", "0:10"), range(10), payloads)
+    for data in (session, whole):
+        assert told(judge(data)) == [("chain_broken", 1, LINES)]
+    assert judge(log.evidence(Scope("range", "1:10"), range(1, 10), payloads)).verdict == "verified"
 
 
 def test_a_whole_session_tells_a_record_numbered_otherwise():

@@ -114,7 +114,8 @@ def test_a_path_has_no_more_hashes_than_a_log_has_levels(count: int, *, is_read:
 
 
 def test_what_must_be_small_is_not_read_when_it_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, limit in (("policy.txt", "_PLAIN_BYTES_MAX"), (LINES, "LINE_BYTES_MAX"),
+    for name, limit in (("policy.txt", "_PLAIN_BYTES_MAX"), (LINES, "ENTRY_LINE_BYTES_MAX"),
+                        ("payloads.jsonl", "LINE_BYTES_MAX"), (PART, "_AROUND_BYTES_MAX"),
                         ("proofs/1.tlog-proof", "_PROOF_BYTES_MAX")):  # fmt: skip
         with monkeypatch.context() as small:
             small.setattr(bundle_reading, limit, 20)
@@ -122,3 +123,53 @@ def test_what_must_be_small_is_not_read_when_it_is_large(monkeypatch: pytest.Mon
             with pytest.raises(InputError) as caught:
                 read_all(Opened(SESSION).files)
             assert caught.value.field in (name, "checkpoint", MANIFEST), name
+
+
+FIELDS = ",".join(f'"f{number:05}":{{"withheld":true}}' for number in range(10_000))
+NOTHING = ",".join(["[]"] * 100_000)
+HUNGRY = {
+    "more fields than an entry has": ("payloads.jsonl", f'{{"fields":{{{FIELDS}}},"index":1}}'),
+    "a list of nothing": ("payloads.jsonl", f'{{"fields":[{NOTHING}],"index":1}}'),
+    "a list for an entry": (LINES, f'{{"entry":[{NOTHING}],"index":1}}'),
+    "texts without an end": ("payloads.jsonl", '"' + '","' * 20_000),
+    "more text than an entry has": (
+        "payloads.jsonl", f'{{"fields":{{"intent":{{"text":"{"a" * (65 << 20)}"}}}},"index":1}}',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", HUNGRY)
+def test_a_line_that_would_take_much_memory_is_refused_unread(
+    monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Of some bytes of JSON one may make thirty times as many of memory."""
+
+    def never(text: str, _: str) -> None:
+        assert len(text) < 10_000, "it was read"
+        raise InputError("short, and not of interest")
+
+    name, line = HUNGRY[what]
+    files = Opened(SESSION).files
+    bundle = BundleReader(encode_archive({**files, name: line.encode() + b"\n"}))
+    monkeypatch.setattr(bundle_reading, "parse_json", never)
+    with pytest.raises(InputError) as caught:
+        list(bundle.payloads() if name != LINES else bundle.entries())
+    assert caught.value.field == name
+
+
+def test_a_text_full_of_commas_and_quotes_is_read() -> None:
+    text = 'a "quoted", \\ text, and \n' * 200_000
+    opened = Opened(SESSION)
+    opened.change_line(
+        "payloads.jsonl", 4, lambda line: line["fields"].update(content={"text": text})
+    )
+    found = dict(BundleReader(opened.sealed()).payloads())
+    assert found[4]["content"].text == text
+
+
+def test_a_session_that_says_more_than_a_session_can_is_refused_unread() -> None:
+    opened = Opened(SESSION)
+    opened.change_json(PART, lambda part: part["metadata"].update(caller=[[]] * 40_000))
+    with pytest.raises(InputError, match="beside a list") as caught:
+        BundleReader(opened.sealed())
+    assert caught.value.field == PART

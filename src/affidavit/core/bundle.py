@@ -18,7 +18,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 from affidavit.core.archive import Written, write_archive
@@ -28,6 +28,9 @@ from affidavit.core.kinds import PAYLOAD_FIELDS
 from affidavit.core.merkle import Digest
 from affidavit.core.note import encode_base64
 from affidavit.errors import InputError
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
 
 SCOPES: Final = ("session", "task", "record", "range")
 MANIFEST: Final = "manifest.json"
@@ -145,37 +148,65 @@ def session_path(start_index: int) -> str:
     return f"sessions/{start_index}.json"
 
 
-def write_evidence(evidence: Evidence, head: TreeHead) -> Iterator[bytes]:
-    """An evidence file in pieces; the same evidence gives the same bytes.
+def write_evidence(
+    evidence: Evidence, head: TreeHead, progress: Progress | None = None
+) -> Iterator[bytes]:
+    """An evidence file in pieces; how many of its steps are done is told at some of them.
 
     The manifest stands before what it lists, and a header before what it is of, so everything is
     asked for twice: to be measured, then to be written. What is kept of a file between is little.
     """
     order = sorted(evidence.indices, key=proof_path)
     sizes = _Sizes()
-    for _, pieces in _files(evidence, order):
+    steps = _Steps(len(order), progress)
+    for _, pieces in _files(evidence, order, steps):
         sizes.measure(pieces)
     names = (name for name, _ in _files(evidence, order))
     manifest = b"".join(_encode_manifest(sizes.digests(names), evidence.scope, head))
-    yield from write_archive(_written(_files(evidence, order), sizes, manifest))
+    yield from write_archive(_written(_files(evidence, order, steps), sizes, manifest))
+
+
+class _Steps:
+    """Counts entries, their texts and their proofs, each of which goes by twice."""
+
+    def __init__(self, entries: int, progress: Progress | None) -> None:
+        self._progress = progress
+        self._total = 6 * entries
+        self._done = 0
+
+    def count(self, items: Iterable[T]) -> Iterator[T]:
+        """The same, counted."""
+        for item in items:
+            yield item
+            self._done += 1
+            if self._progress is not None and not self._done & 1023:
+                self._progress(self._done, self._total)
+
+
+_UNTOLD: Final = _Steps(0, None)
 
 
 _Pieces = Iterable[bytes]
 
 
-def _files(evidence: Evidence, order: Sequence[int]) -> Iterator[tuple[str, _Pieces]]:
+def _files(
+    evidence: Evidence, order: Sequence[int], steps: _Steps = _UNTOLD
+) -> Iterator[tuple[str, _Pieces]]:
     """Every file but the manifest, in the order of the archive, its bytes made when they come."""
     yield CHECKPOINT, (evidence.checkpoint,)
-    yield ENTRIES, (_line(encode_entry_line(*item)) for item in evidence.entries)
+    yield (
+        ENTRIES,
+        (_line(encode_entry_line(*item)) for item in steps.count(evidence.entries)),
+    )
     yield (
         PAYLOADS,
         (
             _line(canonicalize_value({"fields": encode_fields(fields), "index": index}))
-            for index, fields in evidence.payloads
+            for index, fields in steps.count(evidence.payloads)
         ),
     )
     yield POLICY, (evidence.policy,)
-    for index in order:
+    for index in steps.count(order):
         yield proof_path(index), map(evidence.prove, (index,))
     for index in sorted(evidence.sessions, key=session_path):
         yield session_path(index), _encode_session(evidence.sessions[index])

@@ -33,16 +33,27 @@ from affidavit.core.bundle import (
 )
 from affidavit.core.canonical import INTEGER_MAX, canonicalize_value, decode_utf8, parse_json
 from affidavit.core.entry import ENTRY_BYTES_MAX, SALT_BYTES
+from affidavit.core.kinds import BODIES
 from affidavit.core.merkle import Digest
 from affidavit.core.names import is_digest, is_name
 from affidavit.core.note import NOTE_BYTES_MAX, decode_base64
+from affidavit.core.session import METADATA_KEYS
 from affidavit.errors import InputError
 
 T = TypeVar("T")
 
-# A line holds the payloads of one entry; an escape may take six bytes for one.
+# A line holds the payloads of one entry, or one entry; an escape may take six bytes for one.
 LINE_BYTES_MAX: Final = 512 * 1024 * 1024
+ENTRY_LINE_BYTES_MAX: Final = 6 * ENTRY_BYTES_MAX + 64
+# The texts of one entry: what known kinds have of 16 MiB each, and small ones.
+_TEXT_BYTES_MAX: Final = 64 * 1024 * 1024
+# An entry has room for some hundred payload fields; so many commas and texts tell of no more.
+_COMMAS_MAX: Final = 4_096
+_TOKENS_MAX: Final = 4 * _COMMAS_MAX
+_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|,', re.DOTALL)
 _PLAIN_BYTES_MAX: Final = 1 << 20
+# What stands around a list: names, counts and hashes.
+_AROUND_BYTES_MAX: Final = 1 << 16
 _PROOF_BYTES_MAX: Final = 2 * NOTE_BYTES_MAX
 _PATH_HASHES_MAX: Final = 63
 _INDEX: Final = r"(?:0|[1-9][0-9]{0,15})"
@@ -133,7 +144,7 @@ class BundleReader:
 
     def entries(self) -> Iterator[tuple[int, bytes]]:
         """The entries, in the order of the log."""
-        for index, value in self._lines(ENTRIES):
+        for index, value in self._lines(ENTRIES, ENTRY_LINE_BYTES_MAX):
             _within(ENTRIES, _check_shape, value, _LINE_SHAPE, "a line")
             entry = value["entry"].encode()
             if len(entry) > ENTRY_BYTES_MAX:
@@ -143,7 +154,7 @@ class BundleReader:
 
     def payloads(self) -> Iterator[tuple[int, dict[str, Shown]]]:
         """The payloads of each entry that has any, in the order of the log."""
-        for index, value in self._lines(PAYLOADS):
+        for index, value in self._lines(PAYLOADS, LINE_BYTES_MAX):
             yield index, _within(PAYLOADS, _read_fields, value)
 
     def records(self, start: int) -> Iterator[RecordPath]:
@@ -157,11 +168,12 @@ class BundleReader:
                 raise _malformed(session_path(start), "the index of a record is too large")
             yield RecordPath(index, path)
 
-    def _lines(self, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _lines(self, name: str, bytes_max: int) -> Iterator[tuple[int, dict[str, Any]]]:
         """The values of the lines, each for a greater index than the one before."""
         last = -1
-        for number, line in enumerate(self._raw_lines(name), start=1):
+        for number, line in enumerate(self._raw_lines(name, bytes_max), start=1):
             try:
+                _check_room(line)
                 value = _decode_json(line)
                 if not isinstance(value, dict) or not _is_index(value.get("index")):
                     raise InputError("has no index")
@@ -172,7 +184,7 @@ class BundleReader:
             last = value["index"]
             yield last, value
 
-    def _raw_lines(self, name: str) -> Iterator[bytes]:
+    def _raw_lines(self, name: str, bytes_max: int) -> Iterator[bytes]:
         rest = bytearray()
         for piece in read_member(self._source, self._plain[name]):
             *whole, end = piece.split(b"\n")
@@ -180,8 +192,8 @@ class BundleReader:
                 yield bytes(rest) + line
                 rest.clear()
             rest += end
-            if len(rest) > LINE_BYTES_MAX:
-                raise _malformed(name, f"a line has more than {LINE_BYTES_MAX:,} bytes")
+            if len(rest) > bytes_max:
+                raise _malformed(name, f"a line has more than {bytes_max:,} bytes")
         if rest:
             raise _malformed(name, "does not end in a newline")
 
@@ -258,8 +270,9 @@ class _List:
             at, is_first = match.end(), False
         self._around = head + data[at:]
         for piece in self._pieces:
+            self._check_size()
             self._around += piece
-            self._check_size(self._around)
+        self._check_size()
 
     def skip(self) -> bytes:
         """Go to the end; answers with the JSON without the items."""
@@ -274,12 +287,13 @@ class _List:
             if (at := data.find(self._before)) >= 0:
                 at += len(self._before)
                 return data[:at], data[at:]
-            self._check_size(data)
+            if len(data) > _AROUND_BYTES_MAX:
+                break
         raise self._malformed()
 
-    def _check_size(self, data: bytes) -> None:
-        if len(data) > 2 * _PLAIN_BYTES_MAX:
-            raise self._malformed()
+    def _check_size(self) -> None:
+        if len(self._around) > _AROUND_BYTES_MAX:
+            raise _malformed(self._name, f"has more than {_AROUND_BYTES_MAX:,} bytes beside a list")
 
     def _malformed(self) -> InputError:
         return _malformed(self._name, "is not in its canonical form, or not of its shape")
@@ -294,6 +308,17 @@ def _within(place: str, read: Callable[..., T], *given: Any) -> T:
 
 def _malformed(place: str, message: str) -> InputError:
     return InputError(f"{place}: {message}", field=place)
+
+
+def _check_room(line: bytes) -> None:
+    """That a line is no larger than an entry can need, before anything is made of it."""
+    shortest = len(line) - 5 * line.count(b"\\u") - line.count(b"\\")
+    if shortest > _TEXT_BYTES_MAX:
+        raise InputError(f"its texts have more than {_TEXT_BYTES_MAX:,} bytes")
+    if line.count(b",") <= _COMMAS_MAX:
+        return
+    if any(number >= _TOKENS_MAX for number, _ in enumerate(_TOKEN.finditer(line))):
+        raise InputError("it has more fields than an entry can have")
 
 
 def _decode_json(data: bytes) -> Any:
@@ -363,6 +388,8 @@ _SESSION_SHAPE: Final = {
     "whole": _is_bool,
 }
 
+_METADATA_SHAPE: Final = {key: BODIES["session.started"][key] for key in METADATA_KEYS}
+
 
 def _read_manifest(data: bytes) -> Manifest:
     value = _decode_json(data)
@@ -376,6 +403,8 @@ def _read_manifest(data: bytes) -> Manifest:
 
 def _read_fields(value: Any) -> dict[str, Shown]:
     _check_shape(value, {"fields": _is_object, "index": _is_index}, "a line")
+    if not value["fields"]:
+        raise InputError(f"the line of entry {value['index']} has no payload")
     return {
         name: _read_shown(shown, f"{name} of entry {value['index']}")
         for name, shown in value["fields"].items()
@@ -398,4 +427,5 @@ def _read_shown(value: Any, what: str) -> Shown:
 def _read_session(data: bytes) -> SessionPart:
     value = _decode_json(data)
     _check_shape(value, _SESSION_SHAPE, "the session")
+    _check_shape(value["metadata"], _METADATA_SHAPE, "the metadata")
     return SessionPart(**{**value, "records": ()})

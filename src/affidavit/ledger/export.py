@@ -12,6 +12,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from affidavit.core.bundle import (
     BUNDLE_ENTRIES_MAX,
     Evidence,
+    Progress,
     RecordPath,
     Scope,
     SessionPart,
@@ -46,7 +47,9 @@ _NODES_MAX: Final = 100_000
 _SAYS_MORE: Final = "Keep the file as it is; `affidavit verify` says more."
 
 
-def export(context: Context, scope: Scope, withhold: Collection[str]) -> Iterator[bytes]:
+def export(
+    context: Context, scope: Scope, withhold: Collection[str], progress: Progress | None = None
+) -> Iterator[bytes]:
     """The evidence file of a part of the log in pieces, as signed now.
 
     It ends at a checkpoint that is signed for it where the log has grown.
@@ -56,7 +59,7 @@ def export(context: Context, scope: Scope, withhold: Collection[str]) -> Iterato
         with context.store.read() as reader:
             found = _Collector(reader, signed, withhold).collect(scope)
             if found is not None:
-                yield from write_evidence(found, signed.head)
+                yield from write_evidence(found, signed.head, progress)
                 return
 
 
@@ -311,12 +314,12 @@ def _prove_records(
 
 def _stretches(indices: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Half-open runs of neighbouring indices, none of them long."""
-    if not indices:
-        return
-    start = last = indices[0]
-    for index in indices[1:]:
-        if index != last + 1 or index - start >= _PAGE:
-            yield start, last + 1
+    start = end = -1
+    for index in indices:
+        if index != end or index - start >= _PAGE:
+            if end > start:
+                yield start, end
             start = index
-        last = index
-    yield start, last + 1
+        end = index + 1
+    if end > start:
+        yield start, end

@@ -236,7 +236,11 @@ class _Passage:
             # What is missing is told already where an entry could not be believed.
             self._scope.finish(self._payloads.erasers)
         parts, walk = self._parts, self._walk
-        self.checked |= {"links": walk.links, "seals": parts.seals, "complete": parts.complete}
+        self.checked |= {
+            "links": walk.links,
+            "seals": parts.seals + walk.seals,
+            "complete": parts.complete + walk.seals,
+        }
         self.unchecked += [*parts.unchecked, *walk.unchecked()]
         size = self._head.size
         self.unchecked.append(f"what was recorded behind this checkpoint, from entry {size:,} on")

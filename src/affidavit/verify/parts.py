@@ -96,7 +96,7 @@ class PartCheck:
         self._check_records(start, kept, state.sealed_at, records)
         if state.sealed_at is None:
             self.unchecked.append(
-                f"whether entries of {name} are missing: it was not sealed by this checkpoint"
+                f"whether entries of {name} are missing: no seal of it is in the file"
             )
             return
         self.seals += 1

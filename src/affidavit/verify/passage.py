@@ -20,12 +20,12 @@ from affidavit.core.bundle import (
     session_path,
 )
 from affidavit.core.entry import Entry
-from affidavit.core.merkle import Digest
+from affidavit.core.merkle import Digest, complete_levels
 from affidavit.core.session import METADATA_KEYS, chain_hash, genesis
 from affidavit.core.thought import ZERO_HASH
 from affidavit.verify.findings import Findings
 from affidavit.verify.session_state import SessionState
-from affidavit.verify.sessions import AFTER_SEAL
+from affidavit.verify.sessions import AFTER_SEAL, find_wrong_claim
 from affidavit.verify.thoughts import find_broken_link
 
 _THOUGHT: Final = "thought.recorded"
@@ -45,20 +45,36 @@ class Walk:
         self._is_range = is_whole and scope.kind == "range"
         self._whole = {part.session_id for part in parts if part.whole}
         self._is_whole = is_whole
+        # Where every session that is named started before, in the file.
+        self._has_starts = is_whole and (scope.kind != "range" or scope.id.startswith("0:"))
+        self._unstarted: set[str] = set()
         self._tips: dict[str, str] = {}
-        self._loose = 0
+        self._loose = self._loose_seals = 0
         self.states: dict[str, SessionState] = {}
+        # Those of sessions that are told of by nothing but their entries.
+        self.seals = 0
         self.links = 0
 
     def follow(self, index: int, entry: Entry, leaf: Digest) -> None:
         """The next entry."""
         session_id = entry.body.get("session_id")
+        if entry.kind != _STARTED and isinstance(session_id, str):
+            self._check_started(index, session_id)
         if entry.kind == _THOUGHT:
             self._follow_thought(index, entry, leaf)
         elif entry.kind == _STARTED:
             self._start(index, entry, leaf)
         elif isinstance(session_id, str) and (state := self.states.get(session_id)) is not None:
             self._follow_other(index, entry, leaf, state)
+        elif entry.kind == _SEALED:
+            self._loose_seals += 1
+
+    def _check_started(self, index: int, session_id: str) -> None:
+        """That there is none of a session before its start; told once."""
+        known = session_id in self.states or session_id in self._unstarted
+        if self._has_starts and not known:
+            self._unstarted.add(session_id)
+            self._say("chain_broken", index, f"session {session_id!r:.100} had not started")
 
     def _say(self, code: str, index: int, said: str) -> None:
         self._findings.add(code, index, ENTRIES, said)
@@ -80,8 +96,10 @@ class Walk:
             if state.sealed_at is not None:
                 said = f"the session was sealed before, at entry {state.sealed_at}"
                 self._say("seal_mismatch", index, said)
-            else:
-                state.sealed_at = index
+                return
+            if self._is_range:
+                self._check_seal(index, entry, state)
+            state.sealed_at = index
             return
         self._check_open(index, entry.kind, state)
         if entry.kind == _ENDED:
@@ -91,6 +109,16 @@ class Walk:
             state.ended_at = index
         if state.sealed_at is None:
             state.add_entry(leaf)
+
+    def _check_seal(self, index: int, entry: Entry, state: SessionState) -> None:
+        """Of a session that began in a range all is there that its seal may count."""
+        levels = complete_levels(state.thought_leaves or ())
+        wrong = find_wrong_claim(entry.body, state, levels, state.entry_leaves or ())
+        state.forget_leaves()
+        if wrong is None:
+            self.seals += 1
+        else:
+            self._findings.add("seal_mismatch", index, f"{ENTRIES} {wrong[0]}", wrong[1])
 
     def _check_open(self, index: int, kind: str, state: SessionState) -> None:
         if not state.is_open and kind not in AFTER_SEAL:
@@ -141,6 +169,8 @@ class Walk:
         said = []
         if self._loose:
             said.append(f"the record before, in its task, of {self._loose:,} records")
+        if self._loose_seals:
+            said.append(f"{self._loose_seals:,} seals of sessions that began before the range")
         if self._scope.kind == "task":
             said.append("whether the task has records behind the last one here")
         return said
@@ -168,6 +198,8 @@ class ScopeCheck:
         self._named = {part.session_id for part in parts.values()}
         self._range = parse_range(scope.id) if scope.kind == "range" else (0, 0)
         self._wanted = 0
+        # The sessions that a record or task leads to.
+        self._led_to: set[str] = set()
         # Those that belong there only if an erasure is theirs to tell of.
         self._others = array("Q")
         self._missing: int | None = None
@@ -178,10 +210,20 @@ class ScopeCheck:
         if not self._is_of(index, entry):
             self._others.append(index)
             return
-        self._wanted += 1
+        self._count(entry)
         if self._missing is None and index != self._expected:
             self._missing = self._expected
         self._expected = index + 1
+
+    def _count(self, entry: Entry) -> None:
+        """One that was asked for; start and seal of a session are there for its records alone."""
+        if self._scope.kind not in ("task", "record"):
+            self._wanted += 1
+        elif entry.kind == _THOUGHT:
+            self._wanted += 1
+            self._led_to.add(entry.body["session_id"])
+        elif entry.kind not in (_STARTED, _SEALED):
+            self._wanted += 1
 
     def finish(self, erasers: Collection[int]) -> None:
         """What is missing, and what is there beside."""
@@ -197,8 +239,8 @@ class ScopeCheck:
                 said = f"the entry does not belong to {kind} {id_!r:.100}"
                 self._findings.add("view_extra", index, ENTRIES, said)
         for start, part in self._parts.items():
-            named = kind != "range" and part.whole == (kind == "session")
-            if not named or (kind == "session" and part.session_id != id_):
+            whose = {"session": {id_}, "range": set[str]()}.get(kind, self._led_to)
+            if part.session_id not in whose or part.whole != (kind == "session"):
                 said = f"session {part.session_id!r:.100} does not belong to {kind} {id_!r:.100}"
                 self._findings.add("view_extra", start, session_path(start), said)
 

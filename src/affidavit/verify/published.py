@@ -118,7 +118,7 @@ class _Check:
         self._head = found.claims
         self._findings = findings
         size = found.claims.size
-        mine = [*trust.pinned, *trust.kept]
+        mine = trust.pins
         # Notes of another size say something here, unlike beside a single file.
         self._grown = [
             pin for pin in mine

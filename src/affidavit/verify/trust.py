@@ -37,6 +37,11 @@ class Trust(NamedTuple):
         """Whether anything was named, so that it must be met."""
         return bool(self.keys or self.policy or self.pinned)
 
+    @property
+    def pins(self) -> tuple[UnverifiedCheckpoint, ...]:
+        """All checkpoints, those that were named first, each once."""
+        return tuple(dict.fromkeys((*self.pinned, *self.kept)))
+
     def keys_of(self, origin: str) -> list[VerifierKey]:
         """The keys that may sign for this log."""
         named = (*self.keys, *(self.policy.logs if self.policy else ()), *self.own)
@@ -96,7 +101,7 @@ def _compare_pins(
 ) -> tuple[list[str], list[str], list[str]]:
     """Pins that say the same; pins that were to be met and cannot; kept ones of another size."""
     same, unmet, left = list[str](), list[str](), list[str]()
-    for pin in (*trust.pinned, *trust.kept):
+    for pin in trust.pins:
         named = pin in trust.pinned
         if pin.claims.origin != found.claims.origin:
             if named:

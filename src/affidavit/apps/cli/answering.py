@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from affidavit.errors import CODES, AffidavitError, StoreError
+from affidavit.errors import CODES, AffidavitError
 
 if TYPE_CHECKING:
     from affidavit.apps.cli.render import Answer
@@ -32,15 +32,15 @@ def answer_with(find: Callable[[list[str]], Answer], words: list[str]) -> int:
     try:
         return _answer_with(find, words)
     except BrokenPipeError:
-        _discard_stdout()
+        from affidavit.apps.cli.printing import discard_stdout  # noqa: PLC0415
+
+        discard_stdout()
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
 def _answer_with(find: Callable[[list[str]], Answer], words: list[str]) -> int:
-    from affidavit.apps.cli.render import show_error  # noqa: PLC0415 - not for a hook
-
     as_json = _wants_json(words)
     try:
         answer = find(words)
@@ -48,7 +48,7 @@ def _answer_with(find: Callable[[list[str]], Answer], words: list[str]) -> int:
     except SystemExit as stop:  # argparse has printed the help
         return int(stop.code or 0)
     except AffidavitError as error:
-        show_error(error, as_json=as_json)
+        _say(error, as_json=as_json)
         return exit_code_of(error)
     except BrokenPipeError:
         raise
@@ -71,25 +71,11 @@ def _wants_json(words: list[str]) -> bool:
 
 
 def _print(answer: Answer, *, as_json: bool) -> None:
+    from affidavit.apps.cli.printing import printing  # noqa: PLC0415
     from affidavit.apps.cli.render import show  # noqa: PLC0415
 
-    try:
+    with printing("the answer", "What the command did stands; only its answer is lost."):
         show(answer, as_json=as_json)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _discard_stdout()
-        raise StoreError(
-            f"the answer cannot be printed ({error.strerror})",
-            hint="What the command did stands; only its answer is lost.",
-        ) from None
-
-
-def _discard_stdout() -> None:
-    """Let the interpreter's last flush go nowhere instead of failing."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 def _show_bug(error: Exception, *, as_json: bool) -> None:
@@ -97,10 +83,16 @@ def _show_bug(error: Exception, *, as_json: bool) -> None:
         import traceback  # noqa: PLC0415 - only when asked for
 
         traceback.print_exception(error)
-    from affidavit.apps.cli.render import show_error  # noqa: PLC0415
-
     found = AffidavitError(
         f"this is a bug: {type(error).__name__}: {error}",
         hint="Please report it; AFFIDAVIT_DEBUG=1 shows where it happened.",
     )
-    show_error(found, as_json=as_json)
+    _say(found, as_json=as_json)
+
+
+def _say(error: AffidavitError, *, as_json: bool) -> None:
+    from affidavit.apps.cli.printing import saying  # noqa: PLC0415
+    from affidavit.apps.cli.render import show_error  # noqa: PLC0415 - not for a hook
+
+    with saying():
+        show_error(error, as_json=as_json)

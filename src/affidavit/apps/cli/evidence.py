@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -12,6 +13,8 @@ from typing import Final
 from affidavit.apps.auditor import checking
 from affidavit.apps.auditor.options import trust_of
 from affidavit.apps.cli.opening import open_for_reading, open_for_writing
+from affidavit.apps.cli.printing import printing
+from affidavit.apps.cli.progress import shown
 from affidavit.apps.cli.render import Answer, count
 from affidavit.apps.durable_files import told
 from affidavit.apps.report.page_file import render_page
@@ -36,13 +39,14 @@ def export(args: argparse.Namespace) -> Answer:
             return _write(args.output or _STDOUT, ledger.iter_jsonl())
     if args.output is None and not args.html:
         raise invalid("output", "is missing", hint="Say where to: -o FILE.affidavit")
-    with open_for_writing(args) as ledger:
+    with open_for_writing(args) as ledger, shown("exporting") as bar:
         pieces = ledger.iter_export(
             session_id=args.session,
             task_id=args.task,
             record_id=args.record,
             range=args.range,
             withhold=args.withhold,
+            progress=bar,
         )
         if args.html:
             return _write(args.output or _STDOUT, [_page_of(pieces)])
@@ -74,20 +78,28 @@ def _too_large_for_a_page() -> InputError:
 def _write(path: str, parts: Iterable[bytes]) -> Answer:
     """Write to a file or to standard output; then the data itself is the answer."""
     if path == _STDOUT:
+        out, hint = sys.stdout.buffer, "What was written is not whole. Free space, try again."
         for part in parts:
-            sys.stdout.buffer.write(part)
-        sys.stdout.buffer.flush()
+            with printing("all of it", hint):
+                out.write(part)
+        with printing("all of it", hint):
+            out.flush()
         return Answer({}, [], is_shown=True)
-    target, written = Path(path), 0
-    fresh = target.with_name(f".{target.name}.new")
-    with told(target), ExitStack() as undo:
-        undo.callback(fresh.unlink, missing_ok=True)
+    # Through a link, so that it stays one.
+    target, written = Path(os.path.realpath(path)), 0
+    with told(Path(path)), ExitStack() as undo:
+        fresh = target
+        # A device or a pipe is written to; to put a file in its place would take it away.
+        if target.is_file() or not target.exists():
+            fresh = target.with_name(f".{target.name}.new")
+            undo.callback(fresh.unlink, missing_ok=True)
         with fresh.open("wb") as file:
             for part in parts:
                 written += file.write(part)
-        fresh.replace(target)
-    data = {"file": str(target), "bytes": written}
-    return Answer(data, [f"{target}: {count(written, 'byte')}"])
+        if fresh != target:
+            fresh.replace(target)
+    data = {"file": path, "bytes": written}
+    return Answer(data, [f"{path}: {count(written, 'byte')}"])
 
 
 def pin(args: argparse.Namespace) -> Answer:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from affidavit.apps import wiring
@@ -17,6 +15,7 @@ from affidavit.apps.auditor.reading import is_evidence
 from affidavit.apps.auditor.showing import describe_findings
 from affidavit.apps.cli.comparing import Compared, choose_pins, find_forks
 from affidavit.apps.cli.opening import open_as_it_is
+from affidavit.apps.cli.progress import shown
 from affidavit.apps.cli.render import Answer, count
 from affidavit.apps.plain import one_line
 from affidavit.errors import invalid
@@ -50,12 +49,12 @@ def verify(args: argparse.Namespace) -> Answer:
     trust = trust_of(args)
     if args.subject is not None and is_published(args.subject):
         _refuse_parts(args)
-        with _shown() as bar:
+        with shown("verifying") as bar:
             return check_published(args.subject, trust, bar)
     if args.subject is not None:
         if not wiring.is_open(args.subject) and is_evidence(args.subject):
             _refuse_parts(args)
-            with _shown() as bar:
+            with shown("verifying") as bar:
                 return check_file(args.subject, trust, bar)
         if getattr(args, "ledger", None) is not None:
             raise invalid("subject", "a ledger is named twice", hint="Leave --ledger out.")
@@ -78,7 +77,7 @@ def _verify_all(ledger: Ledger, trust: Trust, *, new_only: bool) -> Answer:
     if new_only and not (trust.pinned or trust.kept):
         raise invalid("new", "nothing is pinned", hint="Name a checkpoint: --pinned NOTE")
     notes = [pin.note.encode().decode() for pin in standing.pins]
-    with _shown() as bar:
+    with shown("verifying") as bar:
         report = ledger.verify(pinned=notes, new_only=new_only, progress=bar)
     is_fork = any(finding.code == "fork" for finding in report.findings)
     forks = [str(keep_fork(one)) for one in find_forks(ledger, standing.pins)] if is_fork else []
@@ -158,38 +157,3 @@ def _describe_chain(name: str, verdict: str, report: ChainReport) -> Iterator[st
         )
         yield f"      {one_line(report.reason)}"
     yield f"  checked      {count(report.record_count, 'record')} of {name}"
-
-
-@contextmanager
-def _shown() -> Iterator[_Bar | None]:
-    """A progress bar where somebody sees it, gone afterwards."""
-    bar = _Bar() if sys.stderr.isatty() else None
-    try:
-        yield bar
-    finally:
-        if bar is not None:
-            bar.clear()
-
-
-class _Bar:
-    """A progress bar on a terminal's stderr."""
-
-    _WIDTH = 40
-
-    def __init__(self) -> None:
-        self._shown = -1
-
-    def __call__(self, done: int, size: int) -> None:
-        """Draw it again where it has moved."""
-        percent = 100 * done // max(size, 1)
-        if percent == self._shown:
-            return
-        self._shown = percent
-        full = self._WIDTH * percent // 100
-        bar = "#" * full + "." * (self._WIDTH - full)
-        print(f"\rverifying [{bar}] {percent:3d}%", end="", file=sys.stderr, flush=True)
-
-    def clear(self) -> None:
-        """Take it away again."""
-        if self._shown >= 0:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

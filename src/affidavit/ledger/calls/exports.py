@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from affidavit.core.bundle import Scope
 from affidavit.errors import invalid
 from affidavit.ledger import export
 from affidavit.ledger.handle import Handle
-from affidavit.ledger.inputs import Export, read_input
+from affidavit.ledger.inputs import Export, read_callable, read_input
 
 
 class Exports(Handle):
@@ -45,12 +45,18 @@ class Exports(Handle):
         record_id: str | None = None,
         range: str | None = None,
         withhold: Collection[str] = (),
+        progress: Callable[[int, int], None] | None = None,
     ) -> Iterator[bytes]:
-        """The same evidence file in pieces, however large it is."""
+        """The same evidence file in pieces, however large it is.
+
+        `progress` is told now and then how much is done, and of how much.
+        """
         parts = {
             "session_id": session_id, "task_id": task_id, "record_id": record_id, "range": range,
         }  # fmt: skip
-        return export.export(self._context, *self._read_export(parts, withhold))
+        scope, fields = self._read_export(parts, withhold)
+        shown = read_callable(progress, "progress")
+        return export.export(self._context, scope, fields, shown)
 
     def iter_jsonl(self) -> Iterator[bytes]:
         """The whole log as lines, oldest first: each entry with its index and payloads."""

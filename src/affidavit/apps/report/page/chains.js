@@ -81,6 +81,17 @@ function judgeSessionLink(walk, entry, found, about) {
   walk.thoughts.push({ entry, leaf: found.leaf });
 }
 
+// Behind its start, and not behind its end but for what may come late, and its seal.
+function judgeEnd(walk, entry, tell) {
+  const mayFollow = AFTER_SEAL.has(entry.kind) || entry.kind === "session.sealed";
+  if (walk.started === null) {
+    tell("chain_broken", "names a session that had not started");
+  } else if (walk.ended !== null && (entry.kind === "session.ended" || !mayFollow)) {
+    tell("chain_broken", `names a session that ended at entry ${walk.ended}`);
+  }
+  if (entry.kind === "session.ended") walk.ended ??= entry.index;
+}
+
 function judgeSession(walk, entry, found) {
   const { session } = walk.evidence;
   const name = entry.body.session_id;
@@ -101,6 +112,8 @@ function judgeSession(walk, entry, found) {
   const sealed = walk.seal !== null && entry.index > walk.seal.index;
   if (sealed && !AFTER_SEAL.has(entry.kind)) {
     tell("seal_mismatch", `names a session that was sealed at entry ${walk.seal.index}`);
+  } else {
+    judgeEnd(walk, entry, tell);
   }
   if (walk.seal === null || entry.index < walk.seal.index) {
     walk.named.push({ entry, leaf: found.leaf });

@@ -86,6 +86,8 @@ class Walk {
     this.seal = null;
     this.sealHolds = false;
     this.started = null;
+    this.ended = null;
+    this.erasers = new Set();
     this.changed = false;
     this.late = 0;
     this.unsure = false;
@@ -214,6 +216,7 @@ class Walk {
       about.open.push(`${text.name}: withheld by whoever made this file`);
     } else if (text.state === "erased") {
       const erasure = this.evidence.byIndex.get(text.by);
+      this.erasers.add(text.by);
       if (erases(erasure, entry.index, text.name)) {
         this.counts.erased += 1;
         about.open.push(`${text.name}: erased, as entry ${text.by} says`);

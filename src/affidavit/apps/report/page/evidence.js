@@ -70,6 +70,9 @@ async function readEvidence(parts, report) {
   });
   await readLines(parts, "payloads.jsonl", report, ["fields", "index"], (line) => {
     evidence.payloads.set(line.index, line.fields);
+    if (!isObject(line.fields) || Object.keys(line.fields).length === 0) {
+      report.find("payload_mismatch", line.index, "payloads.jsonl", "a line without a payload");
+    }
   });
   evidence.byIndex = new Map(evidence.entries.map((entry) => [entry.index, entry]));
   await readProofs(evidence, report);

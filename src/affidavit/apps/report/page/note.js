@@ -104,9 +104,7 @@ function parseProof(text) {
   const end = text.indexOf("\n\n");
   const lines = text.slice(0, Math.max(end, 0)).split("\n");
   if (lines.shift() !== PROOF_HEADER) throw new Refused("not a tlog-proof");
-  if (lines.length > 0 && lines[0].startsWith("extra ")) {
-    fromBase64(lines.shift().slice(6), "extra");
-  }
+  // Nobody signed what the format calls extra; an evidence file has none.
   const [word, index, more] = (lines.shift() ?? "").split(" ");
   if (word !== "index" || !NUMBER.test(index) || more !== undefined || lines.length > 63) {
     throw new Refused("no index, or too long a path");

@@ -7,10 +7,12 @@ async function checkSeal(walk) {
   if (session === null) return;
   checkStart(walk);
   checkRecordList(walk);
+  checkOthers(walk);
   if (session.seal_index === null) {
     if (evidence.entries.some((entry) => entry.kind === "session.sealed")) {
       report.find("seal_mismatch", null, session.place, "says there is no seal, but there is one");
     }
+    checkUnsealed(walk);
     return;
   }
   if (walk.seal === null) {
@@ -50,6 +52,32 @@ function checkRecordList(walk) {
   if (listed !== walk.thoughts.map(({ entry }) => entry.index).join()) {
     const said = "lists other records than those in this file";
     walk.report.find("entry_missing", null, session.place, said);
+  }
+}
+
+// What names no session is here only where it says what was erased.
+function checkOthers(walk) {
+  if (walk.unreadable > 0) return;
+  for (const { index, kind, body } of walk.evidence.entries) {
+    const isErasure = kind === "payload.erased" && walk.erasers.has(index);
+    if (!isErasure && (body.session_id ?? null) === null) {
+      walk.report.find("entry_changed", index, "session", "does not belong to this session");
+    }
+  }
+}
+
+// Without a seal the description counts what is here, and nothing leads anywhere.
+function checkUnsealed(walk) {
+  const { session } = walk.evidence;
+  const facts = {
+    root: null, record_count: walk.thoughts.length,
+    entries_root: null, entry_count: walk.named.length,
+  };
+  const isSo = ([key, value]) => session[key] === value;
+  const leadsNowhere = session.records.every(({ path }) => path.length === 0);
+  if (walk.unreadable === 0 && !(Object.entries(facts).every(isSo) && leadsNowhere)) {
+    const said = "is described otherwise than what is here, which was not sealed";
+    walk.report.find("seal_mismatch", walk.started?.index ?? null, session.place, said);
   }
 }
 
