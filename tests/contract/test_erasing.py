@@ -359,3 +359,18 @@ def test_who_searches_meanwhile_does_not_put_erased_words_back(ledger, path):
     assert done.scrub == "done"
     files = Path(path).parent.glob("trail.db*")
     assert [file.name for file in files if b"pineapple" in file.read_bytes()] == []
+
+
+def test_a_held_index_makes_the_cleaning_wait_and_does_not_refuse(open_ledger, path, monkeypatch):
+    """The erasure itself is committed by then: to say that nothing was recorded would be wrong."""
+    monkeypatch.setattr("affidavit.stores.sqlite.search._WAIT_S", 0.05)
+    ledger = open_ledger()
+    ledger.record_thought(**thought())
+    ledger.search("pineapple")
+    with closing(sqlite3.connect(f"{path}.search", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert ledger.erase(matching=WORDS, by="owner").scrub == "pending"
+        other.execute("ROLLBACK")
+    ledger.close()
+    open_ledger()
+    assert b"pineapple" not in Path(f"{path}.search").read_bytes()

@@ -161,7 +161,10 @@ def _carry_out(context: Context, unit: Any) -> Erasure:
 
 def _scrub(context: Context, notes: Iterable[Remembered]) -> bool:
     fields = [(index, name) for note in notes for index, name, _ in note.fields]
-    done = context.store.scrub(fields)
+    try:
+        done = context.store.scrub(fields)
+    except StoreError:
+        return False  # the erasure is committed; its mark stays, and the next opener tries again
     if done:
         context.memory.unmark(context.ledger_id)
     return done
