@@ -123,6 +123,9 @@ def test_a_text_of_the_largest_size_is_done_in_seconds():
         ("--password --github-enterprise-access-token hunter22x", "hunter22x"),
         ("password: correct-horse-battery-staple-and-many-more-words-behind-7", "correct-horse"),
         ("Cookie: consent=" + "abc.def." * 200 + "; session=hunter22x", "hunter22x"),
+        ('Cookie: v=1; JSESSIONID="hunter22x"; a=b', "hunter22x"),
+        ("Cookie: consent=" + "abc.def." * 200 + '; token="hunter22x"', "hunter22x"),
+        ('curl -H "Cookie: sid=abc=" -u "me:hunter22x"', "hunter22x"),
         ("client secret is abc8Q~abcd.efgh~ijkl-mn_opq.rstu~vwxyz12", "ijkl"),
     ],
 )

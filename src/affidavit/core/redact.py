@@ -115,6 +115,7 @@ _PLAIN: Final = r"""[^\s"'`\\,;&<>(){}\[\]|]"""
 _HEADER: Final = r"""[^\s"'\\,;<>${}\[\]()]"""
 _USER: Final = r"""[^\s"'$<{]"""
 _FLAG: Final = r"""[^\s"'`\\,;<>(){}\[\]]"""
+_QUOTED: Final = r"""(?<==)"[^\s"'\\]{0,512}+\""""
 # No value that is a word alone.
 _NO_WORD: Final = r"(?![a-z]++(?!{more}))"
 
@@ -209,9 +210,10 @@ _CLUES: Final = (
         ("cookie",),
         re.compile(
             r"""cookie\\?["']?: {0,3}\\?["']?(?=[^\s"'\\<>{}()=]{1,64}=)"""
-            rf"""(?P<value>{_NO_START}[^"'\\\r\n]{{6,512}}"""
-            # However many there are, they go on as cookies do.
-            r"""[^\s"'\\;]*+(?:; {0,3}[^\s"'\\;=]{1,64}=[^\s"'\\;]*+)*+)"""
+            # A value may be quoted. However many there are, they go on as cookies do.
+            rf"""(?P<value>{_NO_START}(?:[^"'\\\r\n]|{_QUOTED}){{6,512}}+"""
+            rf"""(?:{_QUOTED}|[^\s"'\\;]*+)"""
+            rf"""(?:; {{0,3}}[^\s"'\\;=]{{1,64}}=(?:{_QUOTED}|[^\s"'\\;]*+))*+)"""
         ),
         _is_no_placeholder,
     ),
