@@ -738,6 +738,37 @@ def test_a_wrong_argument_is_refused_and_nothing_is_written(ledger, path, task, 
     assert problems == {}
 
 
+class Unshowable:
+    """What breaks a message that would quote it."""
+
+    def __repr__(self):
+        raise RuntimeError("cannot be shown")
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_nothing_foreign_escapes_where_a_value_cannot_be_shown(ledger, task, name):
+    """Too deep, too many digits for a decimal text, or of a class that raises."""
+    good, problems = good_call(ledger, name, task), []
+    for argument in ARGUMENTS[name]:
+        for value in (nested(10_000), 10**5_000, [10**5_000], Unshowable()):
+            try:
+                answer = getattr(ledger, name)(**{**good, argument: value})
+            except affidavit.AffidavitError:
+                continue
+            except Exception as error:
+                problems.append(f"{argument}: {type(error).__name__} escapes")
+            else:
+                getattr(answer, "close", lambda: None)()
+    assert problems == []
+
+
 def test_a_change_of_no_setting_is_refused(ledger):
     with refused("INVALID_PARAMS", "settings"):
         ledger.set()

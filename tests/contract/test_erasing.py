@@ -2,12 +2,19 @@
 
 import shutil
 import sqlite3
+import threading
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import affidavit
 from affidavit.errors import InputError
+from affidavit.ledger.ports import WordQuery
+from affidavit.stores.sqlite.connection import open_connection
+from affidavit.stores.sqlite.reading import SqliteReader
+from affidavit.stores.sqlite.search import SearchIndex
 
 WORDS = "the unmistakable pineapple"
 
@@ -324,3 +331,46 @@ def test_what_is_pending_stays_pending_until_it_is_done(open_ledger, path, monke
     assert not ledger.has_unfinished_erasures()
     ledger.close()
     assert WORDS.encode() not in bytes_of(path)
+
+
+def test_who_searches_meanwhile_does_not_put_erased_words_back(ledger, path):
+    """Another process fills the index from a snapshot of before, after the erasure is committed."""
+    ledger.record_thought(**thought(content="padding"))
+    ledger.search("padding")
+    ledger.record_thought(**thought())
+    words = WordQuery(("pineapple",), None, None, None, 0, 2**62, 10)
+    with closing(open_connection(path, readonly=True)) as connection:
+        connection.execute("BEGIN")
+        reader, index, size = SqliteReader(connection), SearchIndex(path), len(ledger)
+        assert reader.size() == size
+
+        def search_late():
+            while len(ledger) == size:
+                time.sleep(0.001)
+            time.sleep(0.5)
+            assert len(index.find(reader, words)) == 1
+            index.close()
+            connection.execute("ROLLBACK")
+
+        late = threading.Thread(target=search_late)
+        late.start()
+        done = ledger.erase(matching=WORDS, by="owner")
+        late.join()
+    assert done.scrub == "done"
+    files = Path(path).parent.glob("trail.db*")
+    assert [file.name for file in files if b"pineapple" in file.read_bytes()] == []
+
+
+def test_a_held_index_makes_the_cleaning_wait_and_does_not_refuse(open_ledger, path, monkeypatch):
+    """The erasure itself is committed by then: to say that nothing was recorded would be wrong."""
+    monkeypatch.setattr("affidavit.stores.sqlite.search._WAIT_S", 0.05)
+    ledger = open_ledger()
+    ledger.record_thought(**thought())
+    ledger.search("pineapple")
+    with closing(sqlite3.connect(f"{path}.search", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert ledger.erase(matching=WORDS, by="owner").scrub == "pending"
+        other.execute("ROLLBACK")
+    ledger.close()
+    open_ledger()
+    assert b"pineapple" not in Path(f"{path}.search").read_bytes()

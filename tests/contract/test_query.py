@@ -2,6 +2,7 @@
 
 import pytest
 
+import affidavit
 from affidavit.stores.sqlite import querying
 from contract.calls import record, refused, start
 
@@ -85,3 +86,10 @@ def test_a_ledger_in_memory_is_asked_too(open_ledger):
         assert ledger.query("SELECT intent_salt FROM sessions") == [{"intent_salt": None}]
         assert len(ledger.list_sessions()) == 1
         record(ledger)
+
+
+def test_what_cannot_be_read_as_text_is_not_quoted(ledger):
+    with pytest.raises(affidavit.InputError) as caught:
+        ledger.query("SELECT CAST(x'68756E746572FF' AS TEXT) AS found")
+    assert "found" in str(caught.value)
+    assert "hunter" not in str(caught.value)

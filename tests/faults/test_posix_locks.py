@@ -11,6 +11,7 @@ import pytest
 
 import affidavit
 from faults.deeds import thought
+from faults.holding import assert_locks_are_held
 from faults.support import acknowledged, assert_all_there, audit, child_environment, run_script
 
 ROUNDS = 6
@@ -18,6 +19,15 @@ ROUNDS = 6
 
 def test_python_itself_never_opens_a_file_of_an_open_ledger(tmp_path):
     run_script("faults.holding", "watched", str(tmp_path / "trail.db"))
+
+
+def test_who_searches_too_leaves_the_locks_of_the_first(path):
+    with affidavit.open(path) as ledger, affidavit.open(path, readonly=True) as reader:
+        ledger.record_thought(**thought("one", 1))
+        ledger.search("one")
+        assert_locks_are_held(f"{path}.search")
+        reader.search("one")
+        assert_locks_are_held(f"{path}.search")
 
 
 @pytest.fixture

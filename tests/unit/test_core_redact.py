@@ -102,7 +102,7 @@ def test_a_hostile_text_takes_time_in_proportion_to_its_size(unit):
     small = spent_s(unit, BYTES // 128)
     large = spent_s(unit, BYTES // 64)
     assert large < max(3.5 * small, 0.05)
-    assert large * 64 < 8  # measured: 3.1 s at most
+    assert large * 64 < 8  # measured: 4.4 s at most
 
 
 def test_a_text_of_the_largest_size_is_done_in_seconds():
@@ -120,6 +120,13 @@ def test_a_text_of_the_largest_size_is_done_in_seconds():
         ("secret=" + "a1" * 70 + "_PASSWORD='hunter22x'", "hunter22x"),
         ("pwd=nothing.at.all secret=hunter22x", "hunter22x"),
         ("token: the_password=hunter22x", "hunter22x"),
+        ("--password --github-enterprise-access-token hunter22x", "hunter22x"),
+        ("password: correct-horse-battery-staple-and-many-more-words-behind-7", "correct-horse"),
+        ("Cookie: consent=" + "abc.def." * 200 + "; session=hunter22x", "hunter22x"),
+        ('Cookie: v=1; JSESSIONID="hunter22x"; a=b', "hunter22x"),
+        ("Cookie: consent=" + "abc.def." * 200 + '; token="hunter22x"', "hunter22x"),
+        ('curl -H "Cookie: sid=abc=" -u "me:hunter22x"', "hunter22x"),
+        ("client secret is abc8Q~abcd.efgh~ijkl-mn_opq.rstu~vwxyz12", "ijkl"),
     ],
 )
 def test_a_secret_is_found_behind_another_and_behind_what_is_none(text, left):

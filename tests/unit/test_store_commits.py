@@ -2,8 +2,10 @@
 
 import signal
 import sqlite3
+import sys
 import threading
 import time
+from collections import deque
 from contextlib import closing
 
 import pytest
@@ -258,6 +260,75 @@ def test_an_interrupt_at_the_moment_of_waking_strands_nobody(queue, runner, monk
     assert isinstance(callers.outcomes["late"], Interrupted)
     assert callers.outcomes["after"] == "answer to after"
     assert queue.submit(Request("afterwards", time.time_ns)) == "answer to afterwards"
+
+
+class InterruptedCalls:
+    """Interrupts a thread as it enters a function of the queue: the one of a number."""
+
+    def __init__(self, number):
+        self.number, self.count = number, 0
+
+    def __call__(self, frame, event, argument):
+        if frame.f_code.co_filename == commits.__file__:
+            self.count += 1
+            if self.count == self.number:
+                raise Interrupted
+
+
+@pytest.mark.parametrize("unit", ["first", "heir", "follower"])
+def test_an_interrupt_at_the_door_of_a_function_strands_nobody(unit):
+    for number in range(1, 100):
+        runner = Runner()
+        callers, interrupt = Callers(CommitQueue(runner)), InterruptedCalls(number)
+        submit = callers._submit
+
+        def submit_traced(name, submit=submit, interrupt=interrupt):
+            sys.settrace(interrupt if name == unit else None)
+            submit(name)
+
+        callers._submit = submit_traced
+        runner.gate.clear()
+        for name in ("first", "heir", "follower", "other"):
+            thread = threading.Thread(target=submit_traced, args=(name,), daemon=True)
+            thread.start()
+            callers.threads.append(thread)
+            time.sleep(0.002)
+        runner.gate.set()
+        callers.join()
+        assert is_error(callers.outcomes[unit]) == (number <= interrupt.count)
+        assert callers.queue.submit(Request("afterwards", time.time_ns))
+        if interrupt.count < number:
+            return
+    pytest.fail("there was no end")
+
+
+class LateDeque(deque):
+    """A queue whose owner is interrupted once, at the moment somebody has left it."""
+
+    raised = False
+
+    def popleft(self):
+        left = super().popleft()
+        if not self.raised:
+            self.raised = True
+            raise Interrupted
+        return left
+
+
+@pytest.mark.parametrize("place", ["_waiting", "_later"])
+def test_an_interrupt_while_a_batch_is_gathered_loses_nobody(queue, runner, place):
+    callers = Callers(queue)
+    callers.lead("first", runner)
+    callers.start("heir", "a", "b")
+    queue.defer(Request("read", time.time_ns, deferred=True))
+    setattr(queue, place, LateDeque(getattr(queue, place)))
+    runner.gate.set()
+    callers.join()
+    assert isinstance(callers.outcomes["heir"], Interrupted)
+    assert (callers.outcomes["a"], callers.outcomes["b"]) == ("answer to a", "answer to b")
+    queue.submit(Request("afterwards", time.time_ns))
+    ran = [unit for batch in runner.batches for unit in batch]
+    assert sorted(ran) == ["a", "afterwards", "b", "first", "read"]
 
 
 def test_many_threads_all_get_their_own_answer(queue, runner):

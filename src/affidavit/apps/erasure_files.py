@@ -2,24 +2,27 @@
 
 <state>/<hex H(ledger id)>/erased   a line of JSON an erasure: fields, with their entries' hashes
 <state>/<hex H(ledger id)>/scrub    there while a file is still to be cleaned
+<state>/<hex H(ledger id)>/lock     held by who erases: what he says here is of him alone
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from affidavit.apps.durable_files import told, write_whole
+from affidavit.apps.durable_files import hold_lock, told, write_whole
 from affidavit.errors import StoreError
 from affidavit.ledger.ports import Remembered
 from affidavit.stores.sqlite.files import make_folder, sync_folder
 
 # An erasure names at most 500 fields, each in far fewer bytes than this allows.
 _LINE_BYTES_MAX: Final = 1_000_000
+LOCK_WAIT_S: Final = 60.0
 
 
 class ErasureFolder:
@@ -30,6 +33,15 @@ class ErasureFolder:
 
     def _folder(self, ledger_id: str) -> Path:
         return self._find_folder() / sha256(ledger_id.encode()).hexdigest()
+
+    @contextmanager
+    def hold(self, ledger_id: str, *, patient: bool = True) -> Iterator[None]:
+        """For one who erases at a time; the impatient is refused when somebody does already."""
+        folder = self._folder(ledger_id)
+        with told(folder):
+            make_folder(folder)
+        with hold_lock(folder / "lock", LOCK_WAIT_S if patient else 0, "erasing"):
+            yield
 
     def mark(self, ledger_id: str) -> None:
         """Something is about to be erased; the mark is on disk when this returns."""
@@ -59,6 +71,7 @@ class ErasureFolder:
         lines = "".join(json.dumps(note._asdict()) + "\n" for note in notes)
         with told(folder):
             make_folder(folder)
+            _drop_unfinished(folder / "erased")
             write_whole(folder / "erased", lines.encode(), os.O_APPEND)
             sync_folder(folder)
 
@@ -97,3 +110,14 @@ class ErasureFolder:
                 hint="Put it back from a copy, or take it away: then a backup restored later "
                 "brings erased texts back.",
             ) from None
+
+
+def _drop_unfinished(path: Path) -> None:
+    """Take back a line that a power cut or a full disk cut off, before another follows it."""
+    with suppress(FileNotFoundError), path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        start = max(0, size - _LINE_BYTES_MAX)
+        file.seek(start)
+        end = start + file.read().rfind(b"\n") + 1
+        if end < size:
+            file.truncate(end)

@@ -19,7 +19,7 @@ from affidavit.apps.verifying import VerifyingProcesses
 from affidavit.core.checkpoint import UnverifiedCheckpoint, parse_checkpoint
 from affidavit.core.entry import SALT_BYTES, Entry, Source, encode_entry
 from affidavit.core.moment import AT_US_MAX
-from affidavit.core.names import NOTE_BYTES_MAX, check_text
+from affidavit.core.names import NOTE_BYTES_MAX, check_text, quoted
 from affidavit.errors import AffidavitError, InputError, IntegrityViolation, invalid
 from affidavit.ledger import sessions
 from affidavit.ledger.context import Context
@@ -295,7 +295,7 @@ def _checked_clock(clock: Clock) -> Clock:
     def now() -> int:
         at_us = clock()
         if type(at_us) is not int or not 0 <= at_us <= AT_US_MAX:
-            raise invalid("clock", f"{at_us!r:.40} is not integer microseconds since 1970")
+            raise invalid("clock", f"{quoted(at_us, 40)} is not integer microseconds since 1970")
         return at_us
 
     return now

@@ -23,6 +23,14 @@ _TIMESTAMP = re.compile(
 )
 
 
+def quoted(value: object, most: int) -> str:
+    """The beginning of a refused value, for a message; its type where it cannot be shown."""
+    try:
+        return f"{value!r:.{most}}"
+    except Exception:  # noqa: BLE001 - too deep, too many digits, or whatever its class raises
+        return f"a value of type {type(value).__name__}"
+
+
 def check_name(value: str, field: str) -> None:
     """An identifier or name: 1 to 512 bytes of UTF-8 without control characters."""
     if value.isascii() and value.isprintable() and 0 < len(value) <= NAME_BYTES_MAX:

@@ -18,7 +18,7 @@ from affidavit.core.moment import render_time
 from affidavit.core.views import VIEW_OF_KIND
 from affidavit.core.views.erasures import erasure_row
 from affidavit.core.views.payload import NO_PAYLOAD
-from affidavit.errors import InputError, invalid
+from affidavit.errors import InputError, StoreError, invalid
 from affidavit.ledger.context import Context
 from affidavit.ledger.inputs import Erase
 from affidavit.ledger.keys import Said, committed
@@ -145,21 +145,26 @@ def _erase(context: Context, find: Callable[[Reader], list[Target]], why: Said) 
 
 def _carry_out(context: Context, unit: Any) -> Erasure:
     memory, ledger_id = context.memory, context.ledger_id
-    memory.mark(ledger_id)
-    try:
-        notes, count = context.store.write(unit, context.clock)
-    except BaseException:
-        _finish(context)  # it may have been committed all the same
-        raise
-    memory.remember(ledger_id, notes)
-    done = _scrub(context, notes)
+    with memory.hold(ledger_id):
+        is_left = memory.is_marked(ledger_id)  # by one who died, or who found somebody reading
+        memory.mark(ledger_id)
+        try:
+            notes, count = context.store.write(unit, context.clock)
+        except BaseException:
+            _finish(context)  # it may have been committed all the same
+            raise
+        memory.remember(ledger_id, notes)
+        done = _finish(context) if is_left else _scrub(context, notes)
     indices = tuple(note.log_index for note in notes)
     return Erasure(count, indices, "done" if done else "pending")
 
 
 def _scrub(context: Context, notes: Iterable[Remembered]) -> bool:
     fields = [(index, name) for note in notes for index, name, _ in note.fields]
-    done = context.store.scrub(fields)
+    try:
+        done = context.store.scrub(fields)
+    except StoreError:
+        return False  # the erasure is committed; its mark stays, and the next opener tries again
     if done:
         context.memory.unmark(context.ledger_id)
     return done
@@ -224,7 +229,16 @@ def is_unfinished(context: Context) -> bool:
 
 def finish_scrub(context: Context) -> bool:
     """Clean the file where that still waits; whether nothing does any more."""
-    return not context.memory.is_marked(context.ledger_id) or _finish(context)
+    memory, ledger_id = context.memory, context.ledger_id
+    if not memory.is_marked(ledger_id):
+        return True
+    try:
+        with memory.hold(ledger_id, patient=False):
+            return _finish(context)
+    except StoreError as error:
+        if error.code != "ERR_STORE_LOCKED":
+            raise
+        return False  # whoever erases now cleans the file too
 
 
 def _finish(context: Context) -> bool:

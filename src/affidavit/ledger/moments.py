@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from affidavit.core.moment import AT_US_MAX, US_PER_SECOND
+from affidavit.core.names import quoted
 from affidavit.errors import invalid
 from affidavit.ledger.ports import Clock, Reader
 
@@ -33,7 +34,7 @@ def read_as_of(as_of: Any, as_of_index: Any = None) -> tuple[Wanted, int | None]
     if as_of is not None:
         raise invalid("as_of_index", "give as_of or as_of_index, not both")
     if type(as_of_index) is not int or not 0 <= as_of_index < 2**62:
-        raise invalid("as_of_index", f"{as_of_index!r:.40} is not an index of the log")
+        raise invalid("as_of_index", f"{quoted(as_of_index, 40)} is not an index of the log")
     return None, as_of_index
 
 
@@ -54,7 +55,7 @@ def _read_time(as_of: Any) -> Wanted:
     else:
         raise invalid("as_of", f"is {type(as_of).__name__}, not a time", hint=_HINT)
     if abs(at_us) > AT_US_MAX:
-        raise invalid("as_of", f"{at_us} is no time a ledger has", hint=_HINT)
+        raise invalid("as_of", f"{quoted(at_us, 40)} is no time a ledger has", hint=_HINT)
     return at_us
 
 

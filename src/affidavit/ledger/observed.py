@@ -190,10 +190,9 @@ class SumUsage(Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_uuid(value: Any, field: str) -> str:
     """A UUID, or its text, in lower case."""
-    text = value if isinstance(value, str) else str(value)
     if not isinstance(value, str) and type(value).__name__ != "UUID":
         raise invalid(field, f"is {type(value).__name__}, not a UUID or its text")
-    text = str.__str__(text).lower()
+    text = str.__str__(value if isinstance(value, str) else str(value)).lower()
     if not _UUID.match(text):
         raise invalid(field, f"{text!r:.60} is not a UUID", hint="Such as str(uuid.uuid4()).")
     return text

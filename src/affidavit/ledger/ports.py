@@ -317,6 +317,10 @@ class Crew(Protocol):
 class ErasureMemory(Protocol):
     """What this machine remembers of erasures, outside of every ledger."""
 
+    def hold(self, ledger_id: str, *, patient: bool = True) -> AbstractContextManager[None]:
+        """For one who erases at a time; the impatient is refused when somebody does already."""
+        ...
+
     def mark(self, ledger_id: str) -> None:
         """Something is about to be erased; the file is to be cleaned, whatever happens."""
         ...

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from affidavit.core.entry import Entry, Source, encode_entry
+from affidavit.core.names import quoted
 from affidavit.core.payload_paths import PathList
 from affidavit.core.views.settings import setting_row
 from affidavit.errors import invalid
@@ -90,7 +91,7 @@ def check_settings(given: Mapping[str, Any]) -> dict[str, Value]:
                 if isinstance(allowed, range)
                 else " or ".join(map(str, allowed))
             )
-            raise invalid(f"settings.{name}", f"{value!r:.60} is not {choices}")
+            raise invalid(f"settings.{name}", f"{quoted(value, 60)} is not {choices}")
     return dict(given)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from affidavit.core.kinds import BODIES
+from affidavit.core.names import quoted
 from affidavit.errors import invalid
 from affidavit.ledger.feed import Change, ChangeHandle, Subscription
 from affidavit.ledger.handle import Handle
@@ -35,7 +36,7 @@ class Changes(Handle):
             if value is None and name == "since":
                 continue
             if type(value) is not int or not least <= value < 2**62:
-                raise invalid(name, f"{value!r:.40} is not a number from {least} on")
+                raise invalid(name, f"{quoted(value, 40)} is not a number from {least} on")
         start = len(self) if since is None else since
         return Subscription(self._context, wanted, start, min(capacity, CAPACITY_MAX))
 

@@ -11,8 +11,9 @@ leaves. Nobody is held behind a request that may take long.
 
 A signal may raise in any caller at any line, in a `finally` too. So leadership is an identity,
 given up in a `finally` that was entered before it could be taken; what must happen is written so
-that it can happen twice, and is begun again when it is interrupted (`surely`); and requests of
-others that were not run go back into the queue.
+that it can happen twice, and is begun again when it is interrupted, in place: to enter a function
+that would do it is a line where a signal may raise. And requests of others that were not run go
+back into the queue.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from affidavit.errors import AffidavitError, StoreError
@@ -29,15 +31,6 @@ from affidavit.errors import AffidavitError, StoreError
 BATCH_MAX = 1_000
 # What nobody waits for is kept so far while the store fails, and no further.
 DEFERRED_MAX = 10_000
-
-
-def surely(step: Callable[[], None]) -> None:
-    """Take a step that must be taken, also when a signal raises inside it; it may run twice."""
-    try:
-        step()
-    except BaseException:
-        step()
-        raise
 
 
 class Request:
@@ -143,7 +136,11 @@ class CommitQueue:
             if self._leader is request and not request.done:
                 self._lead(request)
         finally:
-            surely(lambda: self._leave(request))
+            try:
+                self._leave(request)
+            except BaseException:
+                self._leave(request)
+                raise
         return request.answer()
 
     def _lead(self, own: Request) -> None:
@@ -153,15 +150,23 @@ class CommitQueue:
                 while self._waiting and len(batch) < BATCH_MAX:
                     if own.alone or self._waiting[0].alone:
                         break
-                    batch.append(self._waiting.popleft())
+                    # Kept before it leaves the queue: to be in both does no harm, in none would.
+                    batch.append(self._waiting[0])
+                    self._waiting.popleft()
                 deferred = 0 if own.alone else min(len(self._later), BATCH_MAX - len(batch))
                 # What was deferred happened before.
-                batch = [*(self._later.popleft() for _ in range(deferred)), *batch]
+                batch = [*islice(self._later, deferred), *batch]
+                for _ in range(deferred):
+                    self._later.popleft()
                 if not all(one.quick for one in batch):
                     self._go_on()
             self._run_batch(batch)
         finally:
-            surely(lambda: self._release([one for one in batch if one is not own]))
+            try:
+                self._release(batch, own)
+            except BaseException:
+                self._release(batch, own)
+                raise
 
     def let_go(self) -> None:
         """The leader is about to wait: those who were held for it may go."""
@@ -183,8 +188,9 @@ class CommitQueue:
             if not was_awake:
                 return
 
-    def _release(self, others: Sequence[Request]) -> None:
+    def _release(self, batch: Sequence[Request], own: Request) -> None:
         """Those whose fact is settled may go soon; the rest wait on, in front."""
+        others = [one for one in batch if one is not own]
         with self._mutex:
             for request in reversed(others):
                 queue = self._later if request.deferred else self._waiting

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from affidavit.errors import AffidavitError, StoreError
 from affidavit.stores.sqlite import failures
-from affidavit.stores.sqlite.commits import Request, surely
+from affidavit.stores.sqlite.commits import Request
 from affidavit.stores.sqlite.connection import (
     WRITER_CACHE_KIB,
     begin_immediate,
@@ -97,7 +97,11 @@ class Committer:
         except AffidavitError as error:
             _fail_all(batch, error)
         finally:
-            surely(lambda: self._come_to_rest(connection, writer, batch))
+            try:  # in place, as in `commits`
+                self._come_to_rest(connection, writer, batch)
+            except BaseException:
+                self._come_to_rest(connection, writer, batch)
+                raise
 
     def _explain(self, connection: sqlite3.Connection, error: failures.Raised) -> AffidavitError:
         """What went wrong; a file that became newer, or something else, is told as that."""

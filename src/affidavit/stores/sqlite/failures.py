@@ -40,7 +40,7 @@ def is_of_the_store(error: Raised) -> bool:
     return primary_code(error) in _OF_THE_STORE
 
 
-def _without_payload(said: str) -> str:
+def without_payload(said: str) -> str:
     """SQLite quotes a text it cannot decode; a message must not."""
     return said.partition(" with text ")[0]
 
@@ -60,7 +60,7 @@ def translate(error: Raised, path: str) -> AffidavitError:
     if isinstance(error, sqlite3.IntegrityError):
         return translate_constraint(error)
     code = primary_code(error)
-    said = f"SQLite: {_without_payload(str(error))}"
+    said = f"SQLite: {without_payload(str(error))}"
     if code == sqlite3.SQLITE_FULL:
         return _full(path)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -87,7 +87,8 @@ def _explain(error: Exception, location: str, deadline: float) -> AffidavitError
         )
     if isinstance(error, sqlite3.Error) and failures.is_of_the_store(error):
         return failures.translate(error, location)
-    return invalid("sql", str(error)[:300], hint="One statement that only reads.")
+    said = failures.without_payload(str(error))[:300]
+    return invalid("sql", said, hint="One statement that only reads.")
 
 
 def _format_timestamp(at_us: Any) -> str | None:

@@ -104,7 +104,7 @@ class SearchIndex:
 
     def _connect(self, location: str) -> sqlite3.Connection:
         if location != files.MEMORY:
-            os.close(os.open(location, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            _make(location)
         connection = sqlite3.connect(
             location, isolation_level=None, check_same_thread=False, timeout=_WAIT_S
         )
@@ -139,6 +139,18 @@ class SearchIndex:
         if row is None or row[0] != _RULES or not 0 < row[1] <= reader.size():
             return 0
         return int(row[1]) if reader.leaf(row[1] - 1) == row[2] else 0
+
+
+def _make(location: str) -> None:
+    """See that there is a file that can be written; one that is there is not opened.
+
+    Another connection of this process may hold locks on it, which closing it would drop.
+    """
+    try:
+        os.close(os.open(location, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        if not os.access(location, os.W_OK):
+            raise PermissionError(location) from None
 
 
 def _add(connection: sqlite3.Connection, reader: SqliteReader, start: int, end: int) -> None:

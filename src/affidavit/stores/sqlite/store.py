@@ -301,7 +301,6 @@ class SqliteStore:
     def scrub(self, fields: Sequence[tuple[int, str]]) -> bool:
         """Leave nothing of what was erased in the file and beside it; False when somebody reads."""
         self._check_writable()
-        forgot = self._search.forget(fields)
         with self._hold_apart():
             connection = self._committer.connection()
             try:
@@ -311,7 +310,9 @@ class SqliteStore:
                 raise failures.translate(error, self.location) from None
             finally:
                 connection.execute("PRAGMA busy_timeout = 0")
-            return forgot and not busy
+        # Behind the checkpoint: who still read the texts, and may have put them into the index,
+        # has ended by now, or was in the way.
+        return self._search.forget(fields) and not busy
 
     def describe(self) -> Mapping[str, Any]:
         """Facts about the file, from `stat` and from SQLite."""
