@@ -118,7 +118,7 @@ class SqliteStore:
     def write_soon(self, unit: Callable[[Writer], None], clock: Clock) -> None:
         """Have a unit go with the next commit, a second later at most; it waits for nothing."""
         self._check_writable()
-        self._queue.defer(Request(unit, clock, deferred=True))
+        self._queue.defer(Request(unit, clock, deferred=True, quick=True))
         if not self._will_flush:
             self._will_flush = True
             timer = threading.Timer(_SOON_S, self.flush)
