@@ -163,7 +163,10 @@ async function readProofs(evidence, report) {
     if (!match) return;
     const index = Number(match[1]);
     try {
-      evidence.proofs.set(index, parseProof(evidence.parts[place]));
+      const proof = parseProof(evidence.parts[place]);
+      // Nobody signed what the format calls extra; an evidence file has none.
+      if (proof.hasExtra) throw new Refused("it has an extra line");
+      evidence.proofs.set(index, proof);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       report.find("entry_changed", index, place, `the proof cannot be read: ${error.message}`);

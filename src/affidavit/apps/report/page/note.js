@@ -104,12 +104,13 @@ function parseProof(text) {
   const end = text.indexOf("\n\n");
   const lines = text.slice(0, Math.max(end, 0)).split("\n");
   if (lines.shift() !== PROOF_HEADER) throw new Refused("not a tlog-proof");
-  // Nobody signed what the format calls extra; an evidence file has none.
+  const hasExtra = lines.length > 0 && lines[0].startsWith("extra ");
+  if (hasExtra) fromBase64(lines.shift().slice(6), "extra");
   const [word, index, more] = (lines.shift() ?? "").split(" ");
   if (word !== "index" || !NUMBER.test(index) || more !== undefined || lines.length > 63) {
     throw new Refused("no index, or too long a path");
   }
   const path = lines.map((line) => toHex(fromBase64(line, "path")));
   if (!path.every(isDigest)) throw new Refused("a hash of the path is not 32 bytes");
-  return { index: Number(index), path, checkpoint: text.slice(end + 2) };
+  return { index: Number(index), path, checkpoint: text.slice(end + 2), hasExtra };
 }
