@@ -19,14 +19,14 @@ from affidavit.verify import ledger as walk
 from affidavit.verify import rows
 from tamper.attack import audit, looking, open_for_writing, tampering, told
 
-THOUGHTS, TASKS, SESSIONS = 20_000, 5_000, 3_000
+THOUGHTS, TASKS, SESSIONS = 10_000, 2_500, 1_500
 FIRST_AT_US = 1_776_384_000_000_000
 KEPT_MAX = 3
 
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty thousand thoughts, no two neighbours of one task or of one session."""
+    """Ten thousand thoughts, no two neighbours of one task or of one session."""
     path = tmp_path_factory.mktemp("crowd") / "crowd.db"
     clock = itertools.count(FIRST_AT_US)
     with affidavit.open(":memory:", clock=lambda: next(clock)) as ledger:
@@ -42,25 +42,25 @@ def fill(ledger: Any) -> None:
     for name in names:
         ledger.start_session(intent="one of many", session_id=name)
     tasks = [ledger.create_task(title=f"task {number}").id for number in range(100)]
-    for start in range(0, THOUGHTS, 5_000):
+    for start in range(0, THOUGHTS, 2_500):
         ledger.record_thoughts(
             [
                 {
-                    "type": "reflection" if n > 15_000 else "plan",
+                    "type": "reflection" if n > 7_500 else "plan",
                     "task_id": f"t{n * 7 % TASKS}",
                     "agent_id": "a",
                     "content": f"thought {n}",
                     "session_id": names[n * 11 % SESSIONS] if n % 3 else None,
                 }
-                for n in range(start, start + 5_000)
+                for n in range(start, start + 2_500)
             ]
         )
         for task_id in tasks:
             ledger.update_task(task_id, priority=f"p{start}")
-    for name in chance.sample(names, 1_200):
+    for name in chance.sample(names, 900):
         if ledger.get_session(name).record_count:
             ledger.seal_session(name)
-    for name in chance.sample(names, 600):
+    for name in chance.sample(names, 300):
         ledger.end_session(name)
 
 
@@ -109,11 +109,11 @@ def test_it_is_sound_to_a_mindful_one_too(crowd: Path) -> None:
 BOUND = "SELECT log_index FROM thought_records WHERE session_id IS NOT NULL"
 ATTACKS = [
     ("thought_records", "content = 'x'", f"{BOUND} ORDER BY log_index LIMIT 1"),
-    ("thought_records", "content = 'x'", f"{BOUND} ORDER BY log_index LIMIT 1 OFFSET 7000"),
+    ("thought_records", "content = 'x'", f"{BOUND} ORDER BY log_index LIMIT 1 OFFSET 3500"),
     ("thought_records", "content = 'x'", "SELECT max(log_index) FROM thought_records"),
-    ("thought_records", "agent_id = 'x'", f"{BOUND} ORDER BY log_index LIMIT 1 OFFSET 9000"),
-    ("sessions", "caller = 'x'", "SELECT log_index FROM sessions WHERE session_id = 's1500'"),
-    ("seals", "record_count = 1", "SELECT log_index FROM seals LIMIT 1 OFFSET 600"),
+    ("thought_records", "agent_id = 'x'", f"{BOUND} ORDER BY log_index LIMIT 1 OFFSET 4500"),
+    ("sessions", "caller = 'x'", "SELECT log_index FROM sessions WHERE session_id = 's750'"),
+    ("seals", "record_count = 1", "SELECT log_index FROM seals LIMIT 1 OFFSET 300"),
     ("task_versions", "assignee = 'x'", "SELECT log_index FROM task_versions LIMIT 1 OFFSET 250"),
     ("task_versions", "title = 'x'", "SELECT log_index FROM task_versions LIMIT 1 OFFSET 50"),
 ]
