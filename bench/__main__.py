@@ -62,9 +62,9 @@ def rows(folder: Path, *, quick: bool, million: int = 0) -> dict[str, Callable[[
     """The groups of rows, by name."""
     blocks, many = (5, 20_000) if quick else (15, 200_000)
     return {
-        "single": lambda: appends.single(folder, 3 * blocks, 100),
-        "batch": lambda: appends.batches(folder, 3 * blocks),
-        "threads": lambda: appends.threads(folder, 3 if quick else 15, 8 if quick else 20),
+        "single": lambda: appends.single(folder, 2 * blocks, 100),
+        "batch": lambda: appends.batches(folder, 2 * blocks),
+        "threads": lambda: appends.threads(folder, 3 if quick else 11, 8 if quick else 20),
         "chain": lambda: appends.long_chain(folder, many // 2, blocks, 100),
         "verify": lambda: (
             [verifying.million(folder, million, 2)]
