@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-RULES: Final = "1"
+RULES: Final = "2"
 
 # Provider tokens: the prefix is the fact, lengths are the least that was ever issued.
 _SHAPES: Final = {
