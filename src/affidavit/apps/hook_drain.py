@@ -12,13 +12,14 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from typing import Final
 
 from affidavit.apps.hook import open_spool
 from affidavit.capture.hooks.spool import Spool
 
 LINGER_S: Final = 2.0
-LOOK_S: Final = 0.05
+_LOOK_S: Final = 0.05
 
 
 def drain(ledger: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0.0) -> int | None:
@@ -42,25 +43,34 @@ def drain(ledger: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0
             ),
         )
         with wiring.open_ledger(ledger, source=sources["hook"], signs_at_close=True):
-            done = bringing.run()
-            until = time.monotonic() + linger_s
-            while time.monotonic() < until:
-                time.sleep(LOOK_S)
-                if more := bringing.run():
-                    done, until = done + more, time.monotonic() + linger_s
-        return done
+            return empty(bringing.run, linger_s)
+
+
+def empty(take: Callable[[], int], linger_s: float) -> int:
+    """Take what waits, and what comes until nothing came for a while; how much that was."""
+    done, until = take(), time.monotonic() + linger_s
+    while time.monotonic() < until:
+        time.sleep(_LOOK_S)
+        if more := take():
+            done, until = done + more, time.monotonic() + linger_s
+    return done
+
+
+def stay(spool: Spool, empty_it: Callable[[], int | None], doing: str) -> None:
+    """Empty a spool, and look again: an event may have come at the last moment."""
+    with contextlib.suppress(PermissionError):  # it leads a session already
+        os.setsid()
+    try:
+        while empty_it() is not None and spool.names():
+            pass
+    except Exception as error:  # noqa: BLE001 - nobody reads what this process says
+        spool.note(f"{doing}: {type(error).__name__}: {error}")
 
 
 def main(ledger: str) -> None:
-    """Empty the spool of a ledger, and look again: an event may have come at the last moment."""
-    with contextlib.suppress(PermissionError):  # it leads a session already
-        os.setsid()
+    """Bring in what waits for a ledger."""
     spool = open_spool(ledger)
-    try:
-        while drain(ledger, spool, linger_s=LINGER_S) is not None and spool.names():
-            pass
-    except Exception as error:  # noqa: BLE001 - nobody reads what this process says
-        spool.note(f"drain: {type(error).__name__}: {error}")
+    stay(spool, lambda: drain(ledger, spool, linger_s=LINGER_S), "drain")
 
 
 if __name__ == "__main__":

@@ -8,15 +8,13 @@ everything waits for the next hook. Loads nothing but the interpreter's own modu
 
 from __future__ import annotations
 
-import contextlib
-import os
 import socket
 import sys
 import time
 from typing import Final
 
 from affidavit.apps.hook import find_goal
-from affidavit.apps.hook_drain import LINGER_S, LOOK_S
+from affidavit.apps.hook_drain import LINGER_S, empty, stay
 from affidavit.capture.hooks.losses import find_lost, settle_lost
 from affidavit.capture.hooks.spool import Spool, fresh_name
 
@@ -36,13 +34,7 @@ def send(path: str, spool: Spool, *, wait_s: float = 0.0, linger_s: float = 0.0)
     with spool.hold(wait_s) as mine:
         if not mine:
             return None
-        done = _send_waiting(path, spool)
-        until = time.monotonic() + linger_s
-        while time.monotonic() < until:
-            time.sleep(LOOK_S)
-            if more := _send_waiting(path, spool):
-                done, until = done + more, time.monotonic() + linger_s
-    return done
+        return empty(lambda: _send_waiting(path, spool), linger_s)
 
 
 def _send_waiting(path: str, spool: Spool) -> int:
@@ -86,15 +78,9 @@ def _post(connection: socket.socket, name: str, head: bytes, event: bytes) -> bo
 
 
 def main(path: str) -> None:
-    """Empty the spool of a socket, and look again: an event may have come at the last moment."""
-    with contextlib.suppress(PermissionError):  # it leads a session already
-        os.setsid()
+    """Bring what waits to the socket."""
     spool = find_goal(["--to", path]).spool
-    try:
-        while send(path, spool, linger_s=LINGER_S) is not None and spool.names():
-            pass
-    except Exception as error:  # noqa: BLE001 - nobody reads what this process says
-        spool.note(f"sending to {path}: {type(error).__name__}: {error}")
+    stay(spool, lambda: send(path, spool, linger_s=LINGER_S), f"sending to {path}")
 
 
 if __name__ == "__main__":
